@@ -1,7 +1,8 @@
 """The process that holds a local Ray cluster: it starts Ray and Serve, says where, and waits.
 
 `ray start --head` would do, but it also opens Ray's client server, which cannot be turned off there and
-listens on every interface.
+listens on every interface. Settings are read from `head-settings.json`; `head.json` appears when Serve
+is up.
 """
 
 import json
@@ -15,9 +16,11 @@ import psutil
 
 from rayspan.local.preload.root import ENGINE_ENVIRONMENT
 
+SETTINGS, FACTS = "head-settings.json", "head.json"
+
 
 def hold(folder: Path, ray_settings: dict[str, Any], serve_settings: dict[str, Any]) -> None:
-    """Starts Ray and Serve with keywords of `ray.init` and `serve.start`; writes `head.json` when up."""
+    """Keywords of `ray.init` and of `serve.start`."""
     import ray
     from ray import serve
 
@@ -26,14 +29,15 @@ def hold(folder: Path, ray_settings: dict[str, Any], serve_settings: dict[str, A
     job = ray.get_runtime_context().get_job_id()
     _write(folder / ENGINE_ENVIRONMENT, {"RAY_JOB_ID": job, "RAY_RAYLET_PID": str(raylet)})
     serve.start(**serve_settings)
+    addresses = context.address_info
     facts = {
         "pid": os.getpid(),
-        "gcs_address": context.address_info["gcs_address"],
         "dashboard": f"http://{context.dashboard_url}",
-        "session_dir": context.address_info["session_dir"],
-        "metrics_port": context.address_info["metrics_export_port"],
+        "gcs_address": addresses["gcs_address"],
+        "log_folder": f"{addresses['session_dir']}/logs",
+        "metrics_url": f"http://127.0.0.1:{addresses['metrics_export_port']}/metrics",
     }
-    _write(folder / "head.json", facts)
+    _write(folder / FACTS, facts)
     signal.pause()
 
 
@@ -45,4 +49,5 @@ def _write(path: Path, facts: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    hold(Path(sys.argv[1]), **json.loads(sys.argv[2]))
+    run_folder = Path(sys.argv[1])
+    hold(run_folder, **json.loads((run_folder / SETTINGS).read_text()))

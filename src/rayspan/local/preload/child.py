@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from rayspan.local.preload import tree
+
 Request = dict[str, Any]
 # Ray's agents end themselves unless their parent process is the raylet.
 _NEEDS_ITS_PARENT = ("/dashboard/agent.py", "/runtime_env/agent/main.py")
@@ -22,11 +24,12 @@ _IGNORED_FLAGS = {"-u", "-B", "-s", "-P"}
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
-    """What a Python command line runs: code after `-c`, or the file at `script`."""
+    """What a Python command line runs: code after `-c`, a module after `-m`, or a script."""
 
     argv: list[str]
     code: str | None = None
     script: str | None = None
+    module: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ def parse(arguments: Sequence[str]) -> Runnable | None:
         rest.pop(0)
     if len(rest) >= 2 and rest[0] == "-c":
         return Runnable(argv=["-c", *rest[2:]], code=rest[1])
+    if len(rest) >= 2 and rest[0] == "-m":
+        return Runnable(argv=rest[1:], module=rest[1])
     if rest and not rest[0].startswith("-") and not rest[0].endswith(_NEEDS_ITS_PARENT):
         return Runnable(argv=rest, script=rest[0])
     return None
@@ -89,11 +94,15 @@ def _reset_process(stand_in: str) -> None:
 
 def _run(runnable: Runnable) -> int:
     sys.argv = runnable.argv
+    if "resource_tracker" in (runnable.code or ""):
+        tree.name_this_process(tree.TRACKER)
     try:
         if runnable.code is not None:
             main = ModuleType("__main__")
             sys.modules["__main__"] = main
             exec(compile(runnable.code, "<string>", "exec"), main.__dict__)  # the caller's own -c
+        elif runnable.module is not None:
+            runpy.run_module(runnable.module, run_name="__main__", alter_sys=True)
         elif runnable.script is not None:
             sys.path.insert(0, os.path.dirname(runnable.script))
             runpy.run_path(runnable.script, run_name="__main__")

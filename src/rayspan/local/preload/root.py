@@ -1,12 +1,12 @@
-"""The first process of a local deployment: it starts two preload servers and outlives all the rest.
+"""The first process of a local deployment: it starts all the others and outlives them.
 
 A deployment of two engines starts some twenty Python processes, six of which import vLLM: most of its
 start-up time, and most of its memory beside weights and KV cache. Forked from a process that has done
 the imports, they share both. `ray` has Ray imported, for Ray's own processes; `engine` has vLLM and Ray
 Serve LLM, for the replicas and the engine processes they start.
 
-Every process of the deployment descends from this one, however its own parent ends, so ending this one
-(SIGTERM) ends them all.
+Every process of the deployment descends from this one, however its own parent ends. It ends them all
+when it gets SIGTERM, and when the Ray head process ends, so that nothing is left of a broken cluster.
 """
 
 import gc
@@ -16,10 +16,12 @@ import os
 import shlex
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from rayspan.local.preload.child import Forked
 from rayspan.local.preload.server import PreloadServer, foreign_threads
@@ -92,26 +94,38 @@ def _load(modules: Sequence[str], label: str) -> None:
     print(f"preloaded {label} in {seconds:.1f} s; other threads: {foreign_threads()}", flush=True)
 
 
-def main(folder: Path) -> Forked | None:
-    """Starts the servers and stays until SIGTERM. Returns in their forks only."""
+def main(folder: Path, preload: bool) -> Forked | None:
+    """Starts servers and head, and stays until told or forced to end. Returns in forks only."""
     adopt_orphans()
     root = os.getpid()
-    for serve in (serve_ray, serve_engine):
+    for serve in (serve_ray, serve_engine) if preload else ():
         if os.fork() == 0:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             return serve(folder, root)
-    while True:
+    head = _start_head(folder, preload)
+    while head.poll() is None:
         signal.sigtimedwait({signal.SIGCHLD}, 1.0)
-        reap_orphans(kept=set())
+        reap_orphans(kept={head.pid})
+    _end(1)
 
 
-def _leave(_number: int, _frame: object) -> None:
+def _start_head(folder: Path, preload: bool) -> subprocess.Popen[bytes]:
+    python, deadline = folder / "ray-python", time.monotonic() + 10
+    while preload and not python.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    command = [str(python) if preload else sys.executable, "-m", "rayspan.local.head", str(folder)]
+    with (folder / "head.log").open("wb") as log:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def _end(status: int) -> NoReturn:
     end_descendants()
-    os._exit(0)
+    os._exit(status)
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: _end(0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this decides
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-    if forked := main(Path(sys.argv[1])):
+    if forked := main(Path(sys.argv[1]), preload=sys.argv[2] == "preload"):
         sys.exit(forked.become())

@@ -9,11 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NAME = 15
+# multiprocessing's trackers end by themselves once nobody holds their pipe, and remove the shared
+# memory that killed processes left in /dev/shm.
+TRACKER = "py-shm-tracker"
 
 
 def adopt_orphans() -> None:
     """Makes this process the parent of every descendant whose own parent dies."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def name_this_process(name: str) -> None:
+    """Sets what /proc/<pid>/comm says: 15 characters at most."""
+    ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def descendants(root: int) -> Iterator[int]:
@@ -27,14 +36,21 @@ def descendants(root: int) -> Iterator[int]:
 
 
 def end_descendants(patience_s: float = 10.0) -> None:
-    """Kills all below this process, again until none is left: a dying process may still be forking."""
-    deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline and (pids := list(descendants(os.getpid()))):
+    """Kills all below this process, again until none is left: a dying process may still be forking.
+
+    Direct children go first: a preload server left alive would end the trackers with their callers.
+    """
+    start = time.monotonic()
+    while pids := list(descendants(os.getpid())):
+        waited = time.monotonic() - start
         for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            if waited > patience_s / 2 or _comm(pid) != TRACKER:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        if waited > patience_s:
+            return
         time.sleep(0.02)
-        reap_orphans(set())
+        reap_orphans(kept=set())
 
 
 def reap_orphans(kept: set[int]) -> None:
@@ -48,6 +64,12 @@ def reap_orphans(kept: set[int]) -> None:
 def _dead_children() -> list[int]:
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text()
     return [int(pid) for pid in children.split() if _state(pid) == "Z"]
+
+
+def _comm(pid: int) -> str:
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
 
 
 def _state(pid: str) -> str:

@@ -1,0 +1,81 @@
+"""The door to HTTP: Ray's dashboard and the deployment's own OpenAI endpoint."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+
+from rayspan.errors import WorldError
+
+Json = dict[str, Any]
+
+
+def get_json(url: str, timeout_s: float = 5.0) -> Json | None:
+    """The answer's object; None when nobody answers or the answer is not a success."""
+    try:
+        answer = httpx.get(url, timeout=timeout_s)
+    except httpx.TransportError:
+        return None
+    return answer.json() if answer.is_success else None
+
+
+def get_text(url: str, timeout_s: float = 5.0) -> str | None:
+    """As `get_json`, for text."""
+    try:
+        answer = httpx.get(url, timeout=timeout_s)
+    except httpx.TransportError:
+        return None
+    return answer.text if answer.is_success else None
+
+
+def put_json(url: str, body: Json, timeout_s: float = 30.0) -> None:
+    """Raises WorldError with the server's own words when it refuses."""
+    try:
+        answer = httpx.put(url, json=body, timeout=timeout_s)
+    except httpx.TransportError as error:
+        raise WorldError(f"{url} does not answer: {error}") from error
+    if not answer.is_success:
+        raise WorldError(f"{url} refused the configuration: {answer.text.strip()[-1000:]}")
+
+
+def post_json(url: str, body: Json, timeout_s: float = 120.0) -> tuple[int, Json]:
+    """Status and object of the answer. Raises WorldError when nobody answers or it is not JSON."""
+    try:
+        answer = httpx.post(url, json=body, timeout=timeout_s)
+        return answer.status_code, answer.json()
+    except (httpx.TransportError, ValueError) as error:
+        raise WorldError(f"no usable answer from {url}: {error or type(error).__name__}") from error
+
+
+def stream_events(url: str, body: Json, timeout_s: float = 120.0) -> Iterator[Json]:
+    """The objects of a server-sent event stream up to `[DONE]`.
+
+    Raises WorldError when nobody answers, the answer is an error, or the stream breaks off.
+    """
+    try:
+        with httpx.stream("POST", url, json=body, timeout=timeout_s) as answer:
+            if not answer.is_success:
+                raise WorldError(_error_text(answer.status_code, answer.read()))
+            for line in answer.iter_lines():
+                if line == "data: [DONE]":
+                    return
+                if line.startswith("data: "):
+                    yield _checked(json.loads(line.removeprefix("data: ")))
+    except httpx.TransportError as error:
+        raise WorldError(f"the connection to {url} broke: {error or type(error).__name__}") from error
+    raise WorldError(f"the stream from {url} ended without [DONE]")
+
+
+def _checked(event: Json) -> Json:
+    if "error" in event:
+        raise WorldError(f"the endpoint answered with an error: {event['error']}")
+    return event
+
+
+def _error_text(status: int, body: bytes) -> str:
+    try:
+        message = json.loads(body)["error"]["message"]
+    except (ValueError, KeyError, TypeError):
+        message = body.decode(errors="replace").strip()[:500]
+    return f"the endpoint answered {status}: {message}"

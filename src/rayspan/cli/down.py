@@ -1,0 +1,22 @@
+"""`rayspan down`"""
+
+from typing import Annotated
+
+import typer
+
+from rayspan.cli.output import print_json
+from rayspan.local.down import down
+
+
+def command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """End the deployment on this machine, whatever state it is in."""
+    ended = down()
+    if as_json:
+        print_json(ended)
+    elif ended.nothing_was_up:
+        print("nothing was up")
+    else:
+        left = f"; {ended.hunted} stray processes of it ended" if ended.hunted else ""
+        print(f"{ended.name or 'a broken deployment'} is down{left}")

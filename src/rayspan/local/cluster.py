@@ -1,0 +1,114 @@
+"""Starts and ends the processes of a local deployment."""
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rayspan.adapters import http, processes
+from rayspan.errors import WorldError
+from rayspan.local.head import FACTS, SETTINGS
+
+_START_TIMEOUT_S = 120.0
+_SETTLE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a started Ray cluster answers."""
+
+    root_pid: int
+    dashboard: str
+    metrics_url: str
+    log_folder: Path
+
+
+def start_root(folder: Path, env: dict[str, str], settings: object, preload: bool) -> int:
+    """Starts the deployment's first process over a fresh run folder; its pid."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / SETTINGS).write_text(json.dumps(settings))
+    module = "rayspan.local.preload.root"
+    command = [sys.executable, "-P", "-m", module, str(folder), "preload" if preload else "plain"]
+    return processes.start_detached(command, env, folder / "root.log")
+
+
+def wait_for_head(folder: Path, root_pid: int) -> Head:
+    """Raises WorldError with Ray's last words when the cluster does not come up."""
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while not (folder / FACTS).exists():
+        if not processes.is_alive(root_pid):
+            raise WorldError(f"Ray did not start: {_last_words(folder)}")
+        if time.monotonic() > deadline:
+            raise WorldError(f"Ray did not start within {_START_TIMEOUT_S:.0f} s")
+        time.sleep(_SETTLE_S)
+    facts = json.loads((folder / FACTS).read_text())
+    return Head(root_pid, facts["dashboard"], facts["metrics_url"], Path(facts["log_folder"]))
+
+
+def _last_words(folder: Path) -> str:
+    for name in ("head.log", "root.log"):
+        log = folder / name
+        if log.exists() and (lines := log.read_text(errors="replace").strip().splitlines()):
+            return lines[-1]
+    return "it left no log"
+
+
+def deploy(head: Head, config: dict[str, object]) -> None:
+    """Hands Serve its configuration through the same API as `serve deploy`."""
+    http.put_json(f"{head.dashboard}/api/serve/applications/", config)
+
+
+@dataclass(frozen=True, slots=True)
+class AppStatus:
+    """Serve's view of the one application."""
+
+    state: str  # DEPLOYING, RUNNING, DEPLOY_FAILED, UNHEALTHY, NOT_STARTED, ...
+    message: str
+
+
+def read_app(dashboard: str) -> AppStatus:
+    answer = http.get_json(f"{dashboard}/api/serve/applications/")
+    if answer is None or not (app := answer.get("applications", {}).get("default")):
+        return AppStatus("NOT_STARTED", "")
+    return AppStatus(app["status"], app["message"])
+
+
+def end_cluster(folder: Path, root_pid: int | None) -> int:
+    """Ends every process of the deployment and removes its folder; how many had to be hunted down.
+
+    The root ends its whole tree. Where it was killed itself, what holds a file of the run folder
+    belonged to it.
+    """
+    if root_pid and _is_root(root_pid, folder):
+        processes.end(root_pid, patience_s=15.0)
+    hunted = _end_holders(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    return hunted
+
+
+def _is_root(pid: int, folder: Path) -> bool:
+    """A recorded pid may have been given to another process since."""
+    return processes.is_alive(pid) and pid in processes.holders_of(folder)
+
+
+def _end_holders(folder: Path) -> int:
+    ended = 0
+    deadline = time.monotonic() + 10
+    while (pids := processes.holders_of(folder)) and time.monotonic() < deadline:
+        processes.kill_all(pids)
+        ended += len(pids)
+        time.sleep(0.1)
+    return ended
+
+
+def wait_until(done: Callable[[], bool], poll_s: float, timeout_s: float) -> bool:
+    """Whether `done()` came true within `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    while not done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(poll_s)
+    return True

@@ -1,0 +1,77 @@
+"""What this machine must offer before anything is started."""
+
+from pathlib import Path
+
+from rayspan.adapters import processes
+from rayspan.errors import WorldError
+from rayspan.local.model_source import weight_bytes
+from rayspan.spec import Spec
+
+# Measured on the two-engine default: all processes but the engines' weights and KV cache, once, and
+# what each further engine adds (docs/explanation/footprint.md).
+_BASE_BYTES = 2 << 30
+_ENGINE_BYTES = 700 << 20
+_DISK_BYTES = 1 << 30
+_SIDE_CHANNEL_BASES = {"prefill": 20000, "decode": 22000}
+
+
+def check_ports(spec: Spec) -> None:
+    """Raises WorldError naming the first taken port and who holds it."""
+    target = spec.target
+    wanted = {"the endpoint": (target.host, target.port)}
+    wanted["Ray's dashboard"] = ("127.0.0.1", target.dashboard_port)
+    for role, pool in spec.pools().items():
+        if base := _SIDE_CHANNEL_BASES.get(role):
+            for rank in range(pool.replicas):
+                port = base + rank * pool.tensor_parallel
+                wanted[f"the KV side channel of {role} replica {rank}"] = ("127.0.0.1", port)
+    for purpose, (host, port) in wanted.items():
+        if taken := processes.listener_on(host, port):
+            raise WorldError(
+                f"port {port} for {purpose} is taken by {taken.name} (pid {taken.pid})",
+                fix=_port_fix(purpose, taken.pid),
+            )
+
+
+def _port_fix(purpose: str, pid: int) -> str:
+    if purpose == "the endpoint":
+        return f"end process {pid}, or choose another with target.port in the spec"
+    if purpose == "Ray's dashboard":
+        return f"end process {pid}, or choose another with target.dashboard_port in the spec"
+    return f"end process {pid}: it may be an engine that a dead deployment left behind"
+
+
+def memory_needed_bytes(spec: Spec, model: str) -> int:
+    """An estimate of all the deployment's memory on a CPU host, from the spec and the weight files."""
+    per_weight_byte = 2 if spec.model.dtype == "float32" else 1  # checkpoints hold two bytes a weight
+    engines = 0
+    for pool in spec.pools().values():
+        one = weight_bytes(model) * per_weight_byte + int(pool.kv_cache or 0) + _ENGINE_BYTES
+        engines += one * pool.replicas
+    return _BASE_BYTES + engines
+
+
+def check_memory(spec: Spec, model: str) -> None:
+    """Raises WorldError when the estimate exceeds what is available. GPU memory is vLLM's to judge."""
+    if spec.target.device != "cpu":
+        return
+    needed, available = memory_needed_bytes(spec, model), processes.available_memory_bytes()
+    if needed > available:
+        raise WorldError(
+            f"the deployment needs about {_gib(needed)} of memory and {_gib(available)} are available",
+            fix="end other programs, lower kv_cache or replicas in the spec, or take a smaller model",
+        )
+
+
+def check_disk(folder: Path) -> None:
+    """Raises WorldError when logs and sockets would not fit."""
+    free = processes.free_disk_bytes(folder)
+    if free < _DISK_BYTES:
+        raise WorldError(
+            f"{folder} has {_gib(free)} free; a deployment needs {_gib(_DISK_BYTES)} for its logs",
+            fix="free some space, or set RAYSPAN_RUN_DIR to a larger disk",
+        )
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"

@@ -1,0 +1,89 @@
+"""Shows a running local deployment: pools, replicas, their processes, ports, memory and KV in use."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from rayspan.adapters import http, processes
+from rayspan.errors import WorldError
+from rayspan.local.run_folder import Deployment, read_record, run_folder
+
+_ROLES = {"Prefill": "prefill", "Decode": "decode", "LLMServer": "colocated"}
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One Serve replica and its engine. `pids`: the replica's process first, then the engine's."""
+
+    role: str
+    replica: str
+    state: str
+    pids: tuple[int, ...]
+    ports: tuple[int, ...]
+    memory_bytes: int
+    kv_used: float | None  # share of the KV cache, 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    name: str
+    api_base: str
+    app_state: str
+    message: str
+    replicas: tuple[Replica, ...]
+    memory_bytes: int  # of all processes of the deployment
+
+
+def current_deployment() -> Deployment:
+    """Raises WorldError when nothing is up."""
+    record = read_record(run_folder())
+    if record is None or not processes.is_alive(record.root_pid):
+        raise WorldError("nothing is up on this machine", fix="start one with `rayspan up [SPEC]`")
+    return record
+
+
+def read_status(deployment: Deployment, kv_used: dict[str, float]) -> Status:
+    """`kv_used`: share of the KV cache in use by replica id, as far as it is known."""
+    answer = http.get_json(f"{deployment.dashboard}/api/serve/applications/") or {}
+    app = answer.get("applications", {}).get("default", {})
+    replicas = []
+    for name, details in app.get("deployments", {}).items():
+        if role := _ROLES.get(name.partition(":")[0]):
+            for replica in details["replicas"]:
+                replicas.append(_replica(role, replica, kv_used))
+    tree = psutil.Process(deployment.root_pid).children(recursive=True)
+    return Status(
+        name=deployment.spec.name,
+        api_base=deployment.api_base,
+        app_state=app.get("status", "UNREACHABLE"),
+        message=app.get("message", ""),
+        replicas=tuple(sorted(replicas, key=lambda r: (r.role != "prefill", r.role, r.replica))),
+        memory_bytes=sum(processes.pss_bytes(p.pid) for p in tree),
+    )
+
+
+def _replica(role: str, details: dict[str, object], kv_used: dict[str, float]) -> Replica:
+    replica, pid = str(details["replica_id"]), details.get("pid")
+    pids = _with_engine(pid) if isinstance(pid, int) else []
+    ports = sorted({port for found in processes.listening_ports(pids).values() for port in found})
+    return Replica(
+        role=role,
+        replica=replica,
+        state=str(details["state"]),
+        pids=tuple(pids),
+        ports=tuple(ports),
+        memory_bytes=sum(map(processes.pss_bytes, pids)),
+        kv_used=kv_used.get(replica),
+    )
+
+
+def _with_engine(replica_pid: int) -> list[int]:
+    """The replica and its engine's processes: those that write to the same log."""
+    log = processes.output_file(replica_pid)
+    others: Sequence[int] = [
+        p.pid
+        for p in psutil.process_iter()
+        if p.pid != replica_pid and log and processes.output_file(p.pid) == log
+    ]
+    return [replica_pid, *others]
