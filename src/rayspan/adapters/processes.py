@@ -26,17 +26,20 @@ class Listener:
 
 
 def start_detached(command: Sequence[str], env: Mapping[str, str], log: Path) -> int:
-    """Starts a process in a session of its own, out of reach of the terminal's Ctrl-C; its pid."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
+    """Starts the executable at the path `command[0]` in a session of its own, out of reach of the
+    terminal's Ctrl-C; its pid."""
+    with log.open("wb") as output, Path(os.devnull).open("rb") as nothing:
+        return os.posix_spawn(
+            command[0],
             list(command),
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
+            dict(env),
+            setsid=True,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, nothing.fileno(), 0),
+                (os.POSIX_SPAWN_DUP2, output.fileno(), 1),
+                (os.POSIX_SPAWN_DUP2, output.fileno(), 2),
+            ],
         )
-    return process.pid
 
 
 def run_python(arguments: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -102,9 +105,9 @@ def _holds(process: psutil.Process, folder: Path) -> bool:
 
 
 def _open_files(pid: int) -> Iterator[str]:
-    for entry in os.scandir(f"/proc/{pid}/fd"):
+    for number in os.listdir(f"/proc/{pid}/fd"):
         with contextlib.suppress(OSError):
-            yield os.readlink(entry.path)
+            yield os.readlink(f"/proc/{pid}/fd/{number}")
 
 
 def kill_all(pids: Sequence[int]) -> None:

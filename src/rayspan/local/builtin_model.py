@@ -99,7 +99,7 @@ def is_intact(folder: Path) -> bool:
         return bool(manifest) and all(
             _unchanged(folder / name, _Entry(*entry)) for name, entry in manifest.items()
         )
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, AttributeError):
         return False
 
 
