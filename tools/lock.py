@@ -4,9 +4,9 @@
     .venv/bin/python tools/lock.py --upgrade   resolve again, taking what is newest
     .venv/bin/python tools/lock.py --check     only say whether the files fit lock.toml (no network)
 
-uv's own lock file names the host of every wheel, a requirements file does not. A file made here holds
-the hashes of the wheels that fit Linux on x86-64 and the row's Pythons, and of no source archive, so
-an install neither compiles nor runs a package's code.
+uv's own lock file names the host of every wheel, a requirements file does not. A file made here
+holds the hashes of the wheels that fit Linux on x86-64 and the row's Pythons, and of no source
+archive, so an install neither compiles nor runs a package's code.
 """
 
 import argparse
@@ -107,7 +107,7 @@ def resolve(target: Target, constraints: Sequence[str]) -> list[Entry]:
             *("--override", "overrides.txt", "--constraint", "constraints.txt"),
             *("--format", "pylock.toml", "--output-file", "pylock.toml", "--quiet"),
         ]
-        subprocess.run(command, cwd=work, check=True)  # noqa: S603
+        subprocess.run(command, cwd=work, check=True)
         lock = tomllib.loads((work / "pylock.toml").read_text())
     entries = [_entry(package, target) for package in lock["packages"]]
     return [entry for entry in entries if entry]
@@ -216,7 +216,7 @@ def pins_in(text: str) -> dict[str, str]:
 
 def faults(text: str, target: Target) -> list[str]:
     """What is wrong with a requirement file, as far as can be told without a registry."""
-    found = [] if f"asked: {target.digest()}" in text else ["asks for something else than lock.toml"]
+    found = [] if f"asked: {target.digest()}" in text else ["does not fit what is asked for now"]
     previous_is_entry = False
     for number, line in enumerate(text.splitlines(), 1):
         is_entry = _ENTRY.match(line) is not None
@@ -256,7 +256,9 @@ def _read_pins(name: str) -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="row ids, or install or dev; all when left out")
-    parser.add_argument("--check", action="store_true", help="resolve nothing, only check the files")
+    parser.add_argument(
+        "--check", action="store_true", help="only check the files, without a registry"
+    )
     parser.add_argument("--upgrade", action="store_true", help="do not keep the pins of now")
     parser.add_argument("--constraint", type=Path, help="a file of further constraints")
     arguments = parser.parse_args()

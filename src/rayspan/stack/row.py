@@ -1,6 +1,6 @@
-"""Rows of versions that are used together, read from `lock.toml`, the only place where they stand."""
+"""Rows of versions that are used together, read from `lock.toml`: they stand nowhere else."""
 
-import datetime
+import datetime as dt
 import difflib
 import tomllib
 from collections.abc import Mapping
@@ -63,7 +63,7 @@ class Row:
     id: str
     device: Device
     status: Status
-    date: datetime.date
+    date: dt.date
     evidence: str
     python: tuple[str, ...]  # minor versions, oldest first
     glibc: str  # the oldest that the wheels run on
@@ -102,7 +102,7 @@ def default_row(device: Device) -> Row:
 
 
 def parse_row(table: Mapping[str, Any]) -> Row:
-    """A row from its TOML table. Raises TypeError or KeyError when a field is missing or unknown."""
+    """A row from its TOML table. Raises TypeError or KeyError for a missing or unknown field."""
     fields = {name: value for name, value in table.items() if name not in _NESTED}
     return Row(
         **{**fields, "python": tuple(table["python"])},
@@ -113,8 +113,8 @@ def parse_row(table: Mapping[str, Any]) -> Row:
     )
 
 
-# `disk_gb` is read by tools/bootstrap.py, which runs before anything is installed.
-_NESTED = {"packages", "leave_out", "broken", "cluster", "disk_gb"}
+# `install` is read by tools/bootstrap.py, which runs before anything is installed.
+_NESTED = {"packages", "leave_out", "broken", "cluster", "install"}
 
 
 def _package(table: Mapping[str, Any]) -> Package:
