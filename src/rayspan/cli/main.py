@@ -6,7 +6,6 @@ Result on stdout, progress on stderr. Exit codes: 0 as asked, 1 the answer is no
 
 import os
 import sys
-import traceback
 
 import typer
 
@@ -30,39 +29,20 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
         raise typer.Exit
 
 
-for command in (up, down, status, chat, render, verify, schema):
-    app.command()(command.command)
+for module in (up, down, status, chat, render, verify, schema):
+    app.command(module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(stack.app, name="stack")
 
 
 def main() -> None:
-    """Runs the command line; every error meant for a user ends in one message and its exit code."""
+    """Runs the command line; an error meant for the user is one message and its exit code."""
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        app()
     except RayspanError as error:
         print(f"rayspan: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        print("rayspan: interrupted", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(0)
-    except typer.Exit as leaving:
-        sys.exit(leaving.exit_code)
-    except Exception as error:  # noqa: BLE001  (the one place that may: see below)
-        _usage_or_defect(error)
-
-
-def _usage_or_defect(error: Exception) -> None:
-    from click import ClickException
-
-    if isinstance(error, ClickException):
-        error.show()
-        sys.exit(2)
-    traceback.print_exc()
-    print(f"rayspan: this is a defect of rayspan {__version__}; please report it", file=sys.stderr)
-    sys.exit(70)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader left: there is nobody to tell
 
 
 if __name__ == "__main__":

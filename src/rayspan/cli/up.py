@@ -3,6 +3,7 @@
 import contextlib
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +33,7 @@ def command(
 ) -> None:
     """Run a spec on this machine behind one OpenAI-compatible endpoint."""
     wanted, progress = load_spec(spec) if spec else builtin_spec(), StepPrinter()
-    with contextlib.closing(progress):
+    with contextlib.closing(progress), _ctrl_c_is_130():
         deployment = local_up.up(wanted, progress, preload)
         try:
             _greet(deployment, progress, as_json)
@@ -41,6 +42,15 @@ def command(
         except BaseException:
             down.down()
             raise
+
+
+@contextlib.contextmanager
+def _ctrl_c_is_130() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("rayspan: interrupted; everything started was ended", file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
 def _greet(deployment: Deployment, progress: StepPrinter, as_json: bool) -> None:

@@ -8,7 +8,7 @@ probabilities kill the request on decode, `min_tokens` and a required tool call 
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import HTTPException
 from pydantic import model_validator
@@ -17,13 +17,10 @@ from ray.llm._internal.serve.core.configs.openai_api_models import (
     CompletionRequest,
 )
 from ray.serve.llm.ingress import OpenAiIngress
-from starlette.responses import JSONResponse
+from starlette.requests import Request  # noqa: TC002  (FastAPI reads the annotations)
+from starlette.responses import JSONResponse, Response
 
 from rayspan.serving.refusals import Refusal, internal_field, under_prefill_decode
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 RefusalRule = Callable[[dict[str, Any]], Refusal | None]
 
@@ -47,11 +44,11 @@ class Ingress(OpenAiIngress):  # type: ignore[misc]
 
     rules: tuple[RefusalRule, ...] = (internal_field,)
 
-    async def chat(self, body: ChatBody, request: "Request") -> "Response":
+    async def chat(self, body: ChatBody, request: Request) -> Response:
         """POST /v1/chat/completions"""
         return self._refused(body) or await self._answer(super().chat(body, request))
 
-    async def completions(self, body: CompletionBody, request: "Request") -> "Response":
+    async def completions(self, body: CompletionBody, request: Request) -> Response:
         """POST /v1/completions"""
         return self._refused(body) or await self._answer(super().completions(body, request))
 
@@ -62,7 +59,7 @@ class Ingress(OpenAiIngress):  # type: ignore[misc]
                 return _openai_error(400, refusal.message, refusal.field, "unsupported_value")
         return None
 
-    async def _answer(self, answering: Any) -> "Response":
+    async def _answer(self, answering: Any) -> Response:
         try:
             return await answering  # type: ignore[no-any-return]
         except HTTPException as error:
