@@ -1,8 +1,8 @@
 """Sets up the virtual environment that rayspan runs in; the Makefile calls it.
 
-Standard library only: nothing else is there yet. A part that is finished, by the content of the files
-that say what belongs in it, is left alone. An environment whose base is unfinished or out of date is
-made anew: uv's cache keeps the downloads, so nothing is fetched twice.
+Standard library only: nothing else is there yet. A part that is finished, by the content of the
+files that say what belongs in it, is left alone. An environment whose base is unfinished or out of
+date is made anew: uv's cache keeps the downloads, so nothing is fetched twice.
 """
 
 import argparse
@@ -216,7 +216,8 @@ class Setup:
         self._run(f"{text} ({_size(path)})", [*command, *options, "-r", str(path)])
 
     def _install(self) -> list[str]:
-        return [self._uv, "pip", "install", "--python", self._python]
+        quiet = [] if sys.stderr.isatty() else ["--quiet"]  # to a file, it would list every package
+        return [self._uv, "pip", "install", *quiet, "--python", self._python]
 
     def _run(self, text: str, command: Sequence[str], allowed: Sequence[int] = (0,)) -> None:
         _say(f"{text} ...")
