@@ -222,7 +222,9 @@ class Setup:
     def _run(self, text: str, command: Sequence[str], allowed: Sequence[int] = (0,)) -> None:
         _say(f"{text} ...")
         start, free = time.monotonic(), shutil.disk_usage(self._layout.venv).free
-        process = subprocess.Popen(command, env=self._environment, cwd=self._layout.root)
+        process = subprocess.Popen(
+            command, env=self._environment, cwd=self._layout.root, close_fds=False
+        )
         while (status := _wait(process)) is None:
             if not sys.stderr.isatty():  # on a terminal, uv and pip show their own progress
                 written = max(0, free - shutil.disk_usage(self._layout.venv).free) / GB
@@ -302,8 +304,9 @@ def check_disk(folder: Path, needed_gb: float) -> None:
 
 @contextmanager
 def only_one(root: Path) -> Iterator[None]:
-    """Makes a second setup of the same tree wait for the first."""
+    """Makes a second setup of the same tree wait for the first, and for what a killed one started."""
     handle = os.open(root, os.O_RDONLY)
+    os.set_inheritable(handle, True)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
