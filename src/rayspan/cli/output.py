@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from dataclasses import asdict, is_dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ def print_json(value: object) -> None:
 def _plain(value: object) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
-    if isinstance(value, Path):
+    if isinstance(value, Path | date):
         return str(value)
     if isinstance(value, set | frozenset):
         return sorted(value)

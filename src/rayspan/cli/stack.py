@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from rayspan.cli.output import print_json
-from rayspan.stack import load_rows
+from rayspan.stack.row import all_rows
 
 app = typer.Typer(help="Versions that were validated together.", no_args_is_help=True)
 
@@ -15,7 +15,7 @@ def list_rows(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Show the stack rows, their status and evidence."""
-    rows = load_rows()
+    rows = all_rows()
     if as_json:
         print_json(rows)
         return

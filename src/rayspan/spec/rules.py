@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticCustomError
 
+from rayspan.errors import InputError
 from rayspan.spec.serving import PrefillDecode
+from rayspan.stack.row import find_row
 
 if TYPE_CHECKING:
     from rayspan.spec.root import Spec
@@ -60,8 +62,20 @@ def _broken(spec: "Spec") -> Iterator[Broken]:
         if spec.serving.transport.kind == "efa":
             path = ("serving", "transport", "kind")
             yield Broken(path, '"efa" needs EFA devices, which a local target has not: use "ucx" or "tcp"')
+    if spec.stack is not None:
+        yield from _stack_rules(spec.stack, spec.target.device)
     if spec.target.port == spec.target.dashboard_port:
         yield Broken(("target", "dashboard_port"), f"{spec.target.port} is also target.port")
+
+
+def _stack_rules(row_id: str, device: str) -> Iterator[Broken]:
+    try:
+        row = find_row(row_id)
+    except InputError as error:
+        yield Broken(("stack",), str(error))
+        return
+    if row.device != device:
+        yield Broken(("stack",), f'"{row_id}" is for {row.device}, the target\'s device is {device}')
 
 
 def _engine_rules(path: tuple[str, ...], engine: Mapping[str, Any]) -> Iterator[Broken]:
