@@ -304,7 +304,7 @@ def check_disk(folder: Path, needed_gb: float) -> None:
 
 @contextmanager
 def only_one(root: Path) -> Iterator[None]:
-    """Makes a second setup of the same tree wait for the first, and for what a killed one started."""
+    """Makes a second setup of a tree wait for the first, and for what a killed one started."""
     handle = os.open(root, os.O_RDONLY)
     os.set_inheritable(handle, True)
     try:
