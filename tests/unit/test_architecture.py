@@ -1,4 +1,4 @@
-"""What the layer contracts of `.importlinter` cannot say: sizes, names, and what may not be written."""
+"""What `.importlinter` cannot say: sizes, names, and what may not be written anywhere."""
 
 import ast
 import json
