@@ -78,7 +78,9 @@ def expect_kv_bytes(
     per_request = tuple(
         settings.tensor_parallel
         * sum(
-            group.regions * group.page_bytes * blocks_read(group, _handed(shape, request), request)
+            group.regions
+            * group.page_bytes
+            * blocks_read(group, handed_tokens(shape, request), request)
             for group in groups
         )
         for request in requests
@@ -91,7 +93,7 @@ def expect_kv_bytes(
     return KvBytes(total, per_request, tuple(lines))
 
 
-def _handed(shape: ModelShape, request: Request) -> int:
+def handed_tokens(shape: ModelShape, request: Request) -> int:
     """A recurrent state must be the one before the last token, which decode computes itself."""
     return request.tokens - 1 if shape.is_hybrid() and request.tokens > 1 else request.tokens
 
@@ -189,7 +191,7 @@ def _page_bytes(cache: Cache, block: int, settings: CacheSettings) -> int:
 def _explain(
     shape: ModelShape, settings: CacheSettings, group: Group, requests: Sequence[Request]
 ) -> str:
-    blocks = [blocks_read(group, _handed(shape, request), request) for request in requests]
+    blocks = [blocks_read(group, handed_tokens(shape, request), request) for request in requests]
     total = sum(blocks) * group.regions * group.page_bytes * settings.tensor_parallel
     return (
         f"{group.layers} x {_describe(group, settings)}: "

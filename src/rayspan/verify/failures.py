@@ -1,0 +1,32 @@
+"""Did any transfer or notification fail, or any KV cache expire unread?"""
+
+from rayspan.verify.bytes import TRANSFERS
+from rayspan.verify.observation import Observation
+from rayspan.verify.target import Target
+from rayspan.verify.verdict import Check, equal, inconclusive, judge, skip
+
+NAME = "failures"
+COUNTERS = {
+    "failed transfers": "ray_vllm_nixl_num_failed_transfers_total",
+    "failed notifications": "ray_vllm_nixl_num_failed_notifications_total",
+    "expired KV caches": "ray_vllm_nixl_num_kv_expired_reqs_total",
+}
+
+
+def check_failures(target: Target, seen: Observation) -> Check:
+    """A counter that never counted is absent: zero, if transfers happened that it could count."""
+    evidence = [equal("probes without an answer", len(seen.answers) - len(seen.answered), 0)]
+    if target.split:
+        evidence += [
+            equal(
+                what, sum(seen.grown_until_drained(name, role) for role in target.spec.pools()), 0
+            )
+            for what, name in COUNTERS.items()
+        ]
+    transfers = seen.grown(TRANSFERS, "decode")
+    none_wrong = all(item.holds for item in evidence)
+    if not target.split and none_wrong:
+        return skip(NAME, "no KV cache is handed over that could fail")
+    if none_wrong and not transfers:
+        return inconclusive(NAME, "no failure was counted, but no transfer either", evidence)
+    return judge(NAME, f"none in {transfers:.0f} transfers", evidence)
