@@ -35,7 +35,7 @@ def test_a_good_file_has_no_faults() -> None:
     [
         (file_of(replace(GOOD, hashes=())), "neither a hashed entry nor a hash: ray==1"),
         (file_of(GOOD).replace("    --hash=sha256:", "    # "), "no hash"),
-        (f"--extra-index-url x\n{file_of(GOOD)}", "neither a hashed entry nor a hash"),
+        (f"--pre\n{file_of(GOOD)}", "neither a hashed entry nor a hash"),
         (file_of(GOOD).replace("ray==1", "ray @ scheme://host/x"), "neither a hashed entry"),
         (file_of(replace(GOOD, name="triton")), "triton should be left out"),
         (file_of(GOOD).replace(TARGET.digest(), "0"), "does not fit what is asked for now"),
