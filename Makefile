@@ -40,4 +40,5 @@ lock: dev
 	$(BIN)/python tools/lock.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@if [ -e "$(VENV)/rayspan-setup.json" ]; then rm -rf "$(VENV)"; fi
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
