@@ -1,31 +1,72 @@
 """A spec as the configuration of Ray Serve: what `serve run` and `serve deploy` take."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
-from rayspan.render.pool_args import pool_args
-from rayspan.spec import PrefillDecode, Spec
+from rayspan.render.pool_args import LlmConfig, pool_config
+from rayspan.spec import Role, Spec
 
-APP_NAME = "default"
-_INGRESS = "rayspan.serving.ingress"
+APP_NAME: Final = "default"
+_INGRESS: Final = "rayspan.serving.ingress"
+_WIDTH: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ServeConfig:
-    """A rendered configuration; equal input gives equal bytes."""
+    """One application behind one endpoint. Equal specs give equal bytes."""
 
-    _config: dict[str, Any]
+    host: str
+    port: int
+    pools: dict[Role, LlmConfig]
 
     def to_dict(self) -> dict[str, Any]:
-        """The configuration as Serve's REST API takes it. Each call gives a fresh copy."""
+        """As Serve's REST API takes it. Each call gives a fresh copy."""
         copy: dict[str, Any] = yaml.safe_load(self.to_yaml())
         return copy
 
     def to_yaml(self) -> str:
-        """The configuration as text."""
-        return yaml.dump(self._config, Dumper=_Plain, sort_keys=False, width=100)
+        """As text, keys in alphabetical order."""
+        return yaml.dump(
+            self._config(), Dumper=_Plain, sort_keys=True, width=_WIDTH, allow_unicode=True
+        )
+
+    def _config(self) -> dict[str, Any]:
+        return {
+            "proxy_location": "HeadOnly",
+            "http_options": {"host": self.host, "port": self.port},
+            "applications": [
+                {
+                    "name": APP_NAME,
+                    "route_prefix": "/",
+                    "import_path": f"ray.serve.llm:{self._builder()}",
+                    "args": self._builder_arguments(),
+                }
+            ],
+        }
+
+    def _is_split(self) -> bool:
+        return "colocated" not in self.pools
+
+    def _builder(self) -> str:
+        return "build_pd_openai_app" if self._is_split() else "build_openai_app"
+
+    def _builder_arguments(self) -> dict[str, Any]:
+        pools = {role: pool.to_dict() for role, pool in self.pools.items()}
+        ingress = "PrefillDecodeIngress" if self._is_split() else "Ingress"
+        return {
+            "ingress_cls_config": {"ingress_cls": f"{_INGRESS}:{ingress}"},
+            "ingress_deployment_config": {
+                "num_replicas": 1,
+                "ray_actor_options": {"num_cpus": 0},
+            },
+            **(
+                {f"{role}_config": pool for role, pool in pools.items()}
+                if self._is_split()
+                else {"llm_configs": list(pools.values())}
+            ),
+        }
 
 
 class _Plain(yaml.SafeDumper):
@@ -37,22 +78,9 @@ class _Plain(yaml.SafeDumper):
 
 def render_serve_config(spec: Spec, model_source: str) -> ServeConfig:
     """`model_source`: the folder or hub id that engines load."""
-    pools = {role: pool_args(spec, role, pool, model_source) for role, pool in spec.pools().items()}
-    split = isinstance(spec.serving, PrefillDecode)
-    args: dict[str, Any] = {f"{role}_config": pool for role, pool in pools.items()} if split else {}
-    if not split:
-        args["llm_configs"] = list(pools.values())
-    ingress = "PrefillDecodeIngress" if split else "Ingress"
-    args["ingress_cls_config"] = {"ingress_cls": f"{_INGRESS}:{ingress}"}
-    args["ingress_deployment_config"] = {"num_replicas": 1, "ray_actor_options": {"num_cpus": 0}}
-    builder = "build_pd_openai_app" if split else "build_openai_app"
-    app = {
-        "name": APP_NAME,
-        "route_prefix": "/",
-        "import_path": f"ray.serve.llm:{builder}",
-        "args": args,
-    }
-    http = {"host": spec.target.host, "port": spec.target.port}
+    pools = spec.pools().items()
     return ServeConfig(
-        {"proxy_location": "HeadOnly", "http_options": http, "applications": [app]}
+        host=spec.target.host,
+        port=spec.target.port,
+        pools={role: pool_config(spec, role, pool, model_source) for role, pool in pools},
     )

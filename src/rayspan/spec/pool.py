@@ -1,38 +1,63 @@
-"""One pool of engines that play the same role."""
+"""A pool: the replicas of one role, each with one engine."""
 
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from rayspan.spec.strict import Strict
+from rayspan.spec.base import Strict
 from rayspan.units import Bytes
 
 Role = Literal["prefill", "decode", "colocated"]
 
 
 class Pool(Strict):
-    """Engines of one role, all alike."""
+    """Engines that do the same work."""
 
-    replicas: Annotated[int, Field(ge=1, le=512, description="Engines in the pool, 1 to 512.")] = 1
-    tensor_parallel: Annotated[
-        int, Field(ge=1, le=64, description="Devices that share one engine's layers, 1 to 64.")
-    ] = 1
-    block_size: Annotated[
-        int | None,
-        Field(ge=1, le=1024, description="Tokens in one KV block, 1 to 1024; vLLM's choice if left out."),
-    ] = None
-    kv_cache: Annotated[
-        Bytes | None,
-        Field(description='KV cache of one engine, such as "256MiB"; vLLM\'s choice if left out.'),
-    ] = None
-    max_num_seqs: Annotated[
-        int | None, Field(ge=1, le=65536, description="Sequences an engine runs at once, 1 to 65536.")
-    ] = None
-    max_num_batched_tokens: Annotated[
-        int | None,
-        Field(ge=1, le=1 << 20, description="Tokens an engine computes in one step, 1 to 1048576."),
-    ] = None
-    engine: Annotated[
-        dict[str, Any],
-        Field(description="Further vLLM engine arguments by name, passed through unchanged."),
-    ] = {}
+    replicas: int = Field(
+        default=1,
+        ge=1,
+        le=256,
+        description="Number of engines in the pool.",
+        json_schema_extra={"unit": "engines"},
+    )
+    tensor_parallel: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="Devices over which each engine's weights and KV cache are split.",
+        json_schema_extra={"unit": "devices"},
+    )
+    block_size: int | None = Field(
+        default=None,
+        ge=1,
+        le=8192,
+        description="Tokens in one block of the KV cache. Left out: the engine's choice.",
+        json_schema_extra={"unit": "tokens"},
+    )
+    kv_cache: Bytes | None = Field(
+        default=None,
+        ge=2**20,
+        le=2**44,
+        description='Memory for the KV cache of each device, such as "256MiB". Left out: the '
+        "engine's choice.",
+        json_schema_extra={"unit": "bytes"},
+    )
+    max_num_seqs: int | None = Field(
+        default=None,
+        ge=1,
+        le=65536,
+        description="Requests that an engine works on at once. Left out: the engine's choice.",
+        json_schema_extra={"unit": "requests"},
+    )
+    max_num_batched_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        le=2**24,
+        description="Tokens that an engine computes in one step. Left out: the engine's choice.",
+        json_schema_extra={"unit": "tokens"},
+    )
+    engine: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        description="Further vLLM engine arguments by their Python names, passed through as they "
+        "are. What the spec has a field for is refused here.",
+    )

@@ -1,108 +1,66 @@
-"""The whole spec."""
+"""The spec itself."""
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
-from rayspan.spec import rules
+from rayspan.spec.base import RULES_ERROR, Strict, not_allowed
+from rayspan.spec.model import Model
 from rayspan.spec.pool import Pool, Role
-from rayspan.spec.serving import Colocated, PrefillDecode
-from rayspan.spec.strict import Strict
-from rayspan.units import Bytes
+from rayspan.spec.rules import find_faults
+from rayspan.spec.serving import PrefillDecode, Serving
+from rayspan.spec.target import LocalTarget
+from rayspan.stack.row import default_row
 
-Dtype = Literal["auto", "float32", "bfloat16", "float16"]
-
-
-class Model(Strict):
-    """The model that is served."""
-
-    id: Annotated[
-        str,
-        Field(
-            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?$",
-            max_length=96,
-            description='What clients send as "model": letters, digits, ".", "_", "-", one "/".',
-        ),
-    ]
-    source: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=1024,
-            description="Where the weights are: builtin:smollm2-135m, a folder that starts with "
-            "/, ./, ../ or ~, or a hub id such as Qwen/Qwen3-0.6B.",
-        ),
-    ]
-    max_model_len: Annotated[
-        int | None,
-        Field(ge=1, le=1 << 24, description="Tokens of prompt and answer together, 1 to 16777216."),
-    ] = None
-    dtype: Annotated[
-        Dtype, Field(description="Number format of weights and KV cache; auto: the checkpoint's.")
-    ] = "auto"
+_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 
 
-class LocalTarget(Strict):
-    """This machine."""
+def _check_name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise not_allowed('lower-case letters, digits and "-", at most 40 characters')
+    return value
 
-    kind: Annotated[Literal["local"], Field(description="Where to run: this machine.")] = "local"
-    host: Annotated[
-        str, Field(min_length=1, max_length=253, description="Address the endpoint listens on.")
-    ] = "127.0.0.1"
-    port: Annotated[int, Field(ge=1, le=65535, description="TCP port of the endpoint.")] = 8000
-    dashboard_port: Annotated[
-        int, Field(ge=1, le=65535, description="TCP port of Ray's dashboard, on loopback.")
-    ] = 8265
-    device: Annotated[
-        Literal["cpu", "cuda"], Field(description="What engines compute on; cuda: one GPU a rank.")
-    ] = "cpu"
-    threads_per_engine: Annotated[
-        int, Field(ge=1, le=512, description="CPU threads of one engine, 1 to 512; cpu only.")
-    ] = 1
-    enforce_eager: Annotated[
-        bool | None,
-        Field(description="Run without compiling the model; if left out: true on cpu, else false."),
-    ] = None
-    object_store: Annotated[
-        Bytes, Field(description="Size of Ray's shared-memory object store, at least 75MiB.")
-    ] = Bytes("200MiB")
+
+def _default_stack(fields: dict[str, Any]) -> str:
+    return default_row(fields["target"].device).id
 
 
 class Spec(Strict):
-    """One model, served one way, in one place."""
+    """One model, how it is served, where. A spec that exists is consistent."""
 
-    name: Annotated[
-        str,
-        Field(
-            pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
-            max_length=63,
-            description='Name of the deployment: lower-case letters, digits and "-".',
-        ),
-    ] = "rayspan"
-    model: Annotated[Model, Field(description="The model that is served.")]
-    stack: Annotated[
-        str | None,
-        Field(description="Stack row, as `rayspan stack list` shows it; if left out: the device's."),
-    ] = None
-    serving: Annotated[
-        PrefillDecode | Colocated,
-        Field(discriminator="kind", description="How engines share the work."),
-    ]
-    target: Annotated[LocalTarget, Field(description="Where it runs.")] = LocalTarget()
-
-    @model_validator(mode="after")
-    def _check_across_fields(self) -> "Spec":
-        rules.check(self)
-        return self
+    name: Annotated[str, AfterValidator(_check_name)] = Field(
+        default="rayspan",
+        description="Name of the deployment.",
+        min_length=1,
+        max_length=40,
+    )
+    model: Model = Field(description="The model to serve.")
+    serving: Annotated[Serving, Field(discriminator="kind")] = Field(
+        description="The pattern: prefill and decode apart, or colocated."
+    )
+    target: LocalTarget = Field(
+        default_factory=LocalTarget,
+        description="Where to run. Left out: this machine, on its CPUs.",
+    )
+    stack: str = Field(
+        default_factory=_default_stack,
+        description="Row of versions that were validated together, see `rayspan stack list`. "
+        "Left out: the default row for the device.",
+        min_length=1,
+        max_length=64,
+    )
 
     def pools(self) -> dict[Role, Pool]:
-        """The pools by role, in the order in which a request meets them."""
+        """The pools by role, prefill before decode."""
         if isinstance(self.serving, PrefillDecode):
             return {"prefill": self.serving.prefill, "decode": self.serving.decode}
         return {"colocated": self.serving}
 
-    @property
-    def eager(self) -> bool:
-        """Whether engines run without compiling the model."""
-        chosen = self.target.enforce_eager
-        return self.target.device == "cpu" if chosen is None else chosen
+    @model_validator(mode="after")
+    def _check_rules(self) -> Self:
+        if faults := tuple(find_faults(self)):
+            text = "\n".join(str(fault) for fault in faults)
+            raise PydanticCustomError(RULES_ERROR, "{text}", {"text": text, "faults": faults})
+        return self

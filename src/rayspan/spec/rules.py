@@ -1,110 +1,160 @@
 """Rules between fields. What vLLM would refuse at the first request, or never, is refused here."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from pydantic_core import PydanticCustomError
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from rayspan.errors import InputError
-from rayspan.spec.serving import PrefillDecode
+from rayspan.spec.base import Fault, FieldPath
+from rayspan.spec.engine_arguments import find_engine_faults
+from rayspan.spec.pool import Pool, Role
+from rayspan.spec.serving import SIDE_CHANNEL_BASES, PrefillDecode
 from rayspan.stack.row import find_row
 
 if TYPE_CHECKING:
     from rayspan.spec.root import Spec
 
-# Engine arguments that have a field of their own, or that rayspan or Ray Serve LLM sets.
-OWNED = {
-    "model": "model.source",
-    "served_model_name": "model.id",
-    "max_model_len": "model.max_model_len",
-    "dtype": "model.dtype",
-    "tensor_parallel_size": "tensor_parallel",
-    "block_size": "block_size",
-    "kv_cache_memory_bytes": "kv_cache",
-    "max_num_seqs": "max_num_seqs",
-    "max_num_batched_tokens": "max_num_batched_tokens",
-    "enforce_eager": "target.enforce_eager",
-    "kv_transfer_config": "serving.transport and serving.kv_lease_s",
-    "distributed_executor_backend": "",
-    "data_parallel_size": "replicas",
-    "disable_log_stats": "",
-}
-# vLLM's NIXL handshake compares these; a difference fails the first request, not the start.
-_MUST_AGREE = (
-    "kv_cache_dtype", "attention_backend", "quantization", "load_format", "revision",
-    "hf_overrides", "speculative_config", "disable_hybrid_kv_cache_manager", "trust_remote_code",
-)  # fmt: skip
+# vLLM's NIXL handshake compares the first ones, at the first request. The others decide which
+# tokens a prompt becomes and what is computed from them: a difference means wrong answers.
+_MUST_AGREE: Final = (
+    "kv_cache_dtype",
+    "attention_backend",
+    "disable_hybrid_kv_cache_manager",
+    "speculative_config",
+    "quantization",
+    "load_format",
+    "revision",
+    "code_revision",
+    "hf_overrides",
+    "trust_remote_code",
+    "config_format",
+    "tokenizer",
+    "tokenizer_mode",
+    "tokenizer_revision",
+    "chat_template",
+    "chat_template_content_format",
+    "default_chat_template_kwargs",
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """A broken rule at a field of the spec."""
-
-    path: tuple[str, ...]
-    message: str
-
-
-def check(spec: "Spec") -> None:
-    """Raises a validation error that carries every broken rule."""
-    broken = tuple(_broken(spec))
-    if broken:
-        raise PydanticCustomError("rules", "rules between fields", {"broken": broken})
-
-
-def _broken(spec: "Spec") -> Iterator[Broken]:
-    prefix: tuple[str, ...]
+def find_faults(spec: "Spec") -> Iterator[Fault]:
+    """Everything wrong between the fields of a spec whose fields are right one by one."""
     for role, pool in spec.pools().items():
-        prefix = ("serving",) if role == "colocated" else ("serving", role)
-        yield from _engine_rules((*prefix, "engine"), pool.engine)
+        yield from find_engine_faults(pool.engine, pool_path(role))
+        yield from _batch_faults(pool, pool_path(role))
     if isinstance(spec.serving, PrefillDecode):
-        yield from _pair_rules(spec.serving)
-        if spec.serving.transport.kind == "efa":
-            path = ("serving", "transport", "kind")
-            yield Broken(path, '"efa" needs EFA devices, which a local target has not: use "ucx" or "tcp"')
-    if spec.stack is not None:
-        yield from _stack_rules(spec.stack, spec.target.device)
-    if spec.target.port == spec.target.dashboard_port:
-        yield Broken(("target", "dashboard_port"), f"{spec.target.port} is also target.port")
+        yield from _block_faults(spec.serving)
+        yield from _parallel_faults(spec.serving)
+        yield from _agreement_faults(spec.serving)
+        yield from _transport_faults(spec.serving)
+    yield from _port_faults(spec)
+    yield from _stack_faults(spec.stack, spec.target.device)
 
 
-def _stack_rules(row_id: str, device: str) -> Iterator[Broken]:
+def pool_path(role: Role) -> FieldPath:
+    """Where the pool of a role stands in a spec."""
+    return ("serving",) if role == "colocated" else ("serving", role)
+
+
+def _batch_faults(pool: Pool, path: FieldPath) -> Iterator[Fault]:
+    tokens, seqs = pool.max_num_batched_tokens, pool.max_num_seqs
+    if tokens is not None and seqs is not None and tokens < seqs:
+        yield Fault(
+            (*path, "max_num_batched_tokens"),
+            f"found {tokens}, allowed: at least max_num_seqs, which is {seqs}",
+        )
+
+
+def _block_faults(serving: PrefillDecode) -> Iterator[Fault]:
+    prefill, decode = serving.prefill, serving.decode
+    path = ("serving", "decode", "block_size")
+    if decode.block_size is None or prefill.block_size is None:
+        if decode.block_size != prefill.block_size:
+            lacks, has = ("decode", prefill) if decode.block_size is None else ("prefill", decode)
+            yield Fault(
+                ("serving", lacks),
+                f"block_size is left to the engine, and the other pool has {has.block_size}; "
+                "allowed: both or neither",
+                f"write block_size: {has.block_size}",
+            )
+    elif decode.block_size % prefill.block_size:
+        allowed = f"a multiple of serving.prefill.block_size, which is {prefill.block_size}"
+        yield Fault(path, f"found {decode.block_size}, allowed: {allowed}")
+    elif (
+        prefill.tensor_parallel > decode.tensor_parallel and decode.block_size != prefill.block_size
+    ):
+        yield Fault(
+            path,
+            f"found {decode.block_size}, allowed: {prefill.block_size} as in prefill, which is "
+            "split over more devices",
+        )
+
+
+def _parallel_faults(serving: PrefillDecode) -> Iterator[Fault]:
+    prefill, decode = serving.prefill.tensor_parallel, serving.decode.tensor_parallel
+    if max(prefill, decode) % min(prefill, decode):
+        yield Fault(
+            ("serving", "decode", "tensor_parallel"),
+            f"found {decode}, allowed: a multiple or a divisor of serving.prefill.tensor_parallel, "
+            f"which is {prefill}",
+        )
+
+
+def _agreement_faults(serving: PrefillDecode) -> Iterator[Fault]:
+    prefill, decode = serving.prefill.engine, serving.decode.engine
+    for name in _MUST_AGREE:
+        if prefill.get(name) != decode.get(name):
+            yield Fault(
+                ("serving", "decode", "engine", name),
+                f"found {_shown(decode, name)}, allowed: the same as in serving.prefill.engine, "
+                f"which has {_shown(prefill, name)}",
+            )
+
+
+def _shown(engine: dict[str, Any], name: str) -> str:
+    return repr(engine[name]) if name in engine else "nothing"
+
+
+def _transport_faults(serving: PrefillDecode) -> Iterator[Fault]:
+    if serving.transport.kind == "efa":
+        yield Fault(
+            ("serving", "transport", "kind"),
+            'found "efa", allowed on a local target: ucx, tcp',
+            "EFA does not carry the KV cache within one machine: use ucx",
+        )
+
+
+def _port_faults(spec: "Spec") -> Iterator[Fault]:
+    target = spec.target
+    if target.port == target.dashboard_port:
+        yield Fault(("target", "dashboard_port"), f"{target.port} is target.port too")
+    if not isinstance(spec.serving, PrefillDecode):
+        return
+    for role, pool in spec.pools().items():
+        base = SIDE_CHANNEL_BASES[role]
+        taken = range(base, base + pool.replicas * pool.tensor_parallel)
+        if len(taken) > SIDE_CHANNEL_BASES["decode"] - SIDE_CHANNEL_BASES["prefill"]:
+            yield Fault(
+                (*pool_path(role), "replicas"),
+                f"found {len(taken)} devices in the pool, allowed: 2000, one side channel each",
+            )
+        for field in ("port", "dashboard_port"):
+            if getattr(target, field) in taken:
+                yield Fault(
+                    ("target", field),
+                    f"{getattr(target, field)} is a side-channel port of {role} "
+                    f"({taken.start} to {taken.stop - 1})",
+                )
+
+
+def _stack_faults(row_id: str, device: str) -> Iterator[Fault]:
     try:
         row = find_row(row_id)
     except InputError as error:
-        yield Broken(("stack",), str(error))
+        yield Fault(("stack",), error.message, error.fix)
         return
     if row.device != device:
-        yield Broken(("stack",), f'"{row_id}" is for {row.device}, the target\'s device is {device}')
-
-
-def _engine_rules(path: tuple[str, ...], engine: Mapping[str, Any]) -> Iterator[Broken]:
-    for key in engine:
-        if key in OWNED:
-            instead = f"use {OWNED[key]}" if OWNED[key] else "leave it out"
-            yield Broken((*path, key), f"set by rayspan: {instead}")
-
-
-def _pair_rules(serving: PrefillDecode) -> Iterator[Broken]:
-    prefill, decode = serving.prefill, serving.decode
-    if (prefill.block_size is None) != (decode.block_size is None):
-        side = "prefill" if prefill.block_size is None else "decode"
-        yield Broken(("serving", side), "block_size is set in the other pool: set it in both or neither")
-    elif prefill.block_size and decode.block_size and decode.block_size % prefill.block_size:
-        path = ("serving", "decode", "block_size")
-        yield Broken(
-            path, f"{decode.block_size} is not a multiple of prefill's block_size {prefill.block_size}"
+        yield Fault(
+            ("stack",), f'found "{row_id}", which is for {row.device}; target.device is {device}'
         )
-    small, large = sorted((prefill.tensor_parallel, decode.tensor_parallel))
-    if large % small:
-        path = ("serving", "decode", "tensor_parallel")
-        yield Broken(
-            path,
-            f"{decode.tensor_parallel} and prefill's {prefill.tensor_parallel}: one must be a multiple "
-            "of the other",
-        )
-    for key in _MUST_AGREE:
-        if prefill.engine.get(key) != decode.engine.get(key):
-            path = ("serving", "decode", "engine", key)
-            found = f"{decode.engine.get(key)!r}, prefill has {prefill.engine.get(key)!r}"
-            yield Broken(path, f"{found}: both pools must agree")
+    if row.status == "broken":
+        yield Fault(("stack",), f'"{row_id}" is known to be broken: {row.evidence}')

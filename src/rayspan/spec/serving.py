@@ -1,44 +1,57 @@
-"""The serving patterns."""
+"""The pattern in which a model is served."""
 
-from typing import Annotated, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from rayspan.spec.pool import Pool
-from rayspan.spec.strict import Strict
+from rayspan.spec.base import Strict
+from rayspan.spec.pool import Pool, Role
+
+# First NIXL side-channel port of each role; Ray adds a replica's rank times its devices.
+SIDE_CHANNEL_BASES: Final[dict[Role, int]] = {"prefill": 20000, "decode": 22000}
 
 
 class Transport(Strict):
-    """The wire that carries the KV cache from prefill to decode."""
+    """The wire that the KV cache takes from prefill to decode."""
 
-    kind: Annotated[
-        Literal["ucx", "tcp", "efa"],
-        Field(
-            description="ucx: whatever UCX finds best, shared memory on one host; tcp: UCX over TCP "
-            "alone; efa: libfabric over EFA, not on a local target."
-        ),
-    ] = "ucx"
+    kind: Literal["ucx", "tcp", "efa"] = Field(
+        default="ucx",
+        description="ucx: the best that UCX finds, such as shared memory, NVLink or RDMA. "
+        "tcp: UCX over TCP only. efa: libfabric over EFA, not on a local target.",
+    )
 
 
 class PrefillDecode(Strict):
-    """Prompts are computed in one pool, tokens in another; the KV cache is handed over."""
+    """Prompts are computed on one pool and answers generated on another."""
 
-    kind: Annotated[Literal["prefill-decode"], Field(description="The pattern.")]
-    prefill: Annotated[Pool, Field(description="Engines that compute prompts.")] = Pool()
-    decode: Annotated[Pool, Field(description="Engines that generate tokens.")] = Pool()
-    transport: Annotated[Transport, Field(description="The wire between the pools.")] = Transport()
-    kv_lease_s: Annotated[
-        int,
-        Field(
-            ge=6,
-            le=3600,
-            description="Seconds for which prefill keeps a KV cache that decode has not fetched, "
-            "6 to 3600; longer than a request may wait for decode.",
-        ),
-    ] = 60
+    kind: Literal["prefill-decode"] = Field(
+        description="Prefill and decode on engines of their own."
+    )
+    prefill: Pool = Field(
+        default_factory=Pool, description="The pool that computes prompts and their KV cache."
+    )
+    decode: Pool = Field(
+        default_factory=Pool, description="The pool that takes the KV cache over and generates."
+    )
+    transport: Transport = Field(
+        default_factory=Transport, description="How the KV cache travels. Left out: ucx."
+    )
+    # The decode engine renews the lease every sixth of it, in whole seconds, so that less than six
+    # would mean at every step (vllm .../nixl/base_scheduler.py, _heartbeat_interval).
+    kv_lease_s: int = Field(
+        default=60,
+        ge=6,
+        le=86400,
+        description="How long prefill keeps a prompt's KV cache for a decode engine that has not "
+        "asked for it yet. Longer than the longest wait for decode.",
+        json_schema_extra={"unit": "seconds"},
+    )
 
 
 class Colocated(Pool):
-    """Every engine computes prompts and tokens."""
+    """Every engine computes prompts and generates answers."""
 
-    kind: Annotated[Literal["colocated"], Field(description="The pattern.")]
+    kind: Literal["colocated"] = Field(description="Whole requests on each engine.")
+
+
+Serving = PrefillDecode | Colocated
