@@ -56,7 +56,7 @@ def find_engine_faults(engine: Mapping[str, JsonValue], pool: FieldPath) -> Iter
     """What of a pool's `engine:` may not stand there. `pool` is the path of the pool."""
     for name in engine:
         if text := _fault_in(name, ".".join(str(step) for step in pool)):
-            yield Fault((*pool, "engine", name), text)
+            yield Fault((*pool, "engine", name), text, on_key=True)
 
 
 def _fault_in(name: str, pool: str) -> str:
