@@ -12,7 +12,8 @@ _BUILTIN: Final = "builtin:"
 _FOLDER_STARTS: Final = ("/", "./", "../", "~")
 _WORD: Final = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _ID: Final = re.compile(rf"{_WORD}(/{_WORD})*")
-_HUB_ID: Final = re.compile(rf"{_WORD}(/{_WORD})?")
+# huggingface_hub refuses the others, and what is longer than 96 characters.
+_HUB_ID: Final = re.compile(rf"(?!.*(--|\.\.))(?=.{{1,96}}$){_WORD}(/{_WORD})?")
 _LONGEST_ID: Final = 96
 
 

@@ -96,3 +96,27 @@ def test_pools_by_role() -> None:
 )
 def test_what_is_loopback(host: str, loopback: bool) -> None:
     assert LocalTarget(host=host).is_loopback is loopback
+
+
+@pytest.mark.parametrize("source", ["gpt2", "Qwen/Qwen3-0.6B", "/m", "./m", "../m", "~/m", "~"])
+def test_sources(source: str) -> None:
+    assert Model(id="m", source=source).source == source
+
+
+@pytest.mark.parametrize(
+    "source", ["a/b/c", "a--b/c", "a/b..c", "-a", ".a", "a b", "a/", "x" * 97, "hf://a/b", ""]
+)
+def test_no_sources(source: str) -> None:
+    with pytest.raises(ValidationError):
+        Model(id="m", source=source)
+
+
+@pytest.mark.parametrize("model_id", ["m", "Qwen/Qwen3-0.6B", "a/b/c", "a--b", "GPT_4.x"])
+def test_ids(model_id: str) -> None:
+    assert Model(id=model_id, source="m").id == model_id
+
+
+@pytest.mark.parametrize("model_id", ["", "/m", "m/", "a//b", "a:b", "a b", ".m", "a#b", "x" * 97])
+def test_no_ids(model_id: str) -> None:
+    with pytest.raises(ValidationError):
+        Model(id=model_id, source="m")
