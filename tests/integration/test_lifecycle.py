@@ -175,7 +175,7 @@ def test_a_taken_port_is_named_before_anything_starts(idle: Stack, port: int) ->
         (DYING.replace("8MiB", "900GiB"), 3, "GiB of memory and"),
         (DYING.replace("builtin:smollm2-135m", "/nowhere"), 2, "/nowhere is not a folder"),
         (DYING.replace("builtin:smollm2-135m", "/etc"), 2, "/etc has no config.json, no weights"),
-        (DYING.replace("builtin:smollm2-135m", "builtin:gpt"), 2, "there is builtin:smollm2-135m"),
+        (DYING.replace("builtin:smollm2-135m", "builtin:gpt"), 2, "allowed: builtin:smollm2-135m"),
     ],
 )
 def test_a_bad_spec_starts_nothing(idle: Stack, text: str, status: int, words: str) -> None:
