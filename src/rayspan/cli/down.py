@@ -18,5 +18,5 @@ def command(
     elif ended.nothing_was_up:
         print("nothing was up")
     else:
-        left = f"; {ended.hunted} stray processes of it ended" if ended.hunted else ""
-        print(f"{ended.name or 'a broken deployment'} is down{left}")
+        left = f"; ended {ended.hunted} processes that a crash had left" if ended.hunted else ""
+        print(f"down{left}")

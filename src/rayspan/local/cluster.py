@@ -4,13 +4,13 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rayspan.adapters import http, processes
 from rayspan.errors import WorldError
 from rayspan.local.head import FACTS, SETTINGS
+from rayspan.local.run_folder import write_root_pid
 
 _START_TIMEOUT_S = 120.0
 _SETTLE_S = 0.05
@@ -32,7 +32,9 @@ def start_root(folder: Path, env: dict[str, str], settings: object, preload: boo
     (folder / SETTINGS).write_text(json.dumps(settings))
     module = "rayspan.local.preload.root"
     command = [sys.executable, "-P", "-m", module, str(folder), "preload" if preload else "plain"]
-    return processes.start_detached(command, env, folder / "root.log")
+    pid = processes.start_detached(command, env, folder / "root.log")
+    write_root_pid(folder, pid)
+    return pid
 
 
 def wait_for_head(folder: Path, root_pid: int) -> Head:
@@ -102,13 +104,3 @@ def _end_holders(folder: Path) -> int:
         ended += len(pids)
         time.sleep(0.1)
     return ended
-
-
-def wait_until(done: Callable[[], bool], poll_s: float, timeout_s: float) -> bool:
-    """Whether `done()` came true within `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    while not done():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(poll_s)
-    return True

@@ -8,12 +8,13 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rayspan.errors import WorldError
 from rayspan.spec import Spec
 
 VARIABLE = "RAYSPAN_RUN_DIR"
-_RECORD = "deployment.json"
+_RECORD, _ROOT_PID = "deployment.json", "root.pid"
 _LONGEST = 40
 
 
@@ -59,12 +60,36 @@ def write_record(folder: Path, deployment: Deployment) -> None:
     partial.rename(folder / _RECORD)
 
 
-def read_record(folder: Path) -> Deployment | None:
-    """None when nothing was recorded there."""
+def write_root_pid(folder: Path, pid: int) -> None:
+    """Known from the first moment, and to any version of rayspan: `down` needs no more than this."""
+    (folder / _ROOT_PID).write_text(str(pid))
+
+
+def read_root_pid(folder: Path) -> int | None:
+    """None when nothing was started there."""
     try:
-        record = json.loads((folder / _RECORD).read_text())
+        return int((folder / _ROOT_PID).read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def read_record(folder: Path) -> Deployment | None:
+    """None when no deployment came up there.
+
+    Raises WorldError when it was written by another version of rayspan.
+    """
+    try:
+        return _parse(json.loads((folder / _RECORD).read_text()))
     except FileNotFoundError:
         return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise WorldError(
+            f"{folder / _RECORD} was written by another version of rayspan",
+            fix="end that deployment with `rayspan down`",
+        ) from error
+
+
+def _parse(record: dict[str, Any]) -> Deployment:
     return Deployment(
         spec=Spec.model_validate(record["spec"]),
         root_pid=record["root_pid"],

@@ -17,7 +17,13 @@ from rayspan.local.environment import (
     head_settings,
     shared_environment,
 )
-from rayspan.local.run_folder import Deployment, read_record, run_folder, write_record
+from rayspan.local.run_folder import (
+    Deployment,
+    read_record,
+    read_root_pid,
+    run_folder,
+    write_record,
+)
 from rayspan.render import render_serve_config
 from rayspan.spec import Spec
 
@@ -68,14 +74,16 @@ def _only_one(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise WorldError("another `rayspan up` is starting a deployment") from error
-        record = read_record(folder)
-        if record and processes.is_alive(record.root_pid):
-            raise WorldError(
-                f"{record.spec.name} is already up at {record.api_base}",
-                fix="`rayspan status` shows it, `rayspan down` ends it",
-            )
+        root = read_root_pid(folder)
+        if root and processes.is_alive(root):
+            raise WorldError(_already_up(folder), fix="`rayspan down` ends it")
         cluster.end_cluster(folder, root_pid=None)  # what an earlier, killed one left
         yield
+
+
+def _already_up(folder: Path) -> str:
+    record = read_record(folder)
+    return f"{record.spec.name} is already up at {record.api_base}" if record else "already starting"
 
 
 def _start(spec: Spec, model: str, folder: Path, progress: Progress, preload: bool) -> Deployment:
