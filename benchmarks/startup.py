@@ -2,15 +2,14 @@
 
     .venv/bin/python benchmarks/startup.py [--runs 5] [--out benchmarks/results/startup.jsonl]
 
-Arms, in alternating order:
-  rayspan       `rayspan up --detach` of the built-in spec
-  plain         `serve run` of what `rayspan render` prints, Ray's own defaults
-  plain-store   the same with rayspan's object-store size
-  plain-sleep   the same, with NIXL's progress thread sleeping as it does under rayspan
-All use the same Python environment with byte code compiled, and the model in the page cache. A run ends
-at the first streamed token of the same prompt, which must be the reference's. Memory is the sum of the
-proportional set sizes of all processes that were not there before, sampled every second and once after
-the first token; the largest sample counts. Raw records go to --out, a line a run; ratios come last.
+Arms, in alternating order: rayspan       `rayspan up --detach` of the built-in spec plain
+`serve run` of what `rayspan render` prints, Ray's own defaults plain-store   the same with
+rayspan's object-store size plain-sleep   the same, with NIXL's progress thread sleeping as it does
+under rayspan All use the same Python environment with byte code compiled, and the model in the
+page cache. A run ends at the first streamed token of the same prompt, which must be the
+reference's. Memory is the sum of the proportional set sizes of all processes that were not there
+before, sampled every second and once after the first token; the largest sample counts. Raw records
+go to --out, a line a run; ratios come last.
 """
 
 import argparse
@@ -46,7 +45,7 @@ BODY = {
     "max_tokens": 16,
     "stream": True,
 }
-RIGHT_FIRST_TOKEN = "The"
+RIGHT_ANSWER_BEGINS = "The"
 ARMS = ("rayspan", "plain", "plain-store", "plain-sleep")
 TIMEOUT_S = 400.0
 _LOG_TIME = re.compile(r"(\d\d-\d\d \d\d:\d\d:\d\d)")
@@ -54,7 +53,7 @@ _LOG_TIME = re.compile(r"(\d\d-\d\d \d\d:\d\d:\d\d)")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One start. `stages`: seconds after the start at which the slowest engine logged each stage."""
+    """One start. `stages`: seconds after the start at which the slowest engine logged it."""
 
     arm: str
     index: int
@@ -99,7 +98,7 @@ def first_token_s(start: float) -> float:
                     if line.startswith("data: {"):
                         delta = json.loads(line.removeprefix("data: "))["choices"][0]["delta"]
                         if content := delta.get("content"):
-                            if content.strip() != RIGHT_FIRST_TOKEN:
+                            if content.strip() != RIGHT_ANSWER_BEGINS:
                                 raise SystemExit(f"wrong first token: {content!r}")
                             return time.monotonic() - start
         except httpx.TransportError:
@@ -132,7 +131,7 @@ def run_rayspan(index: int) -> Run:
         process.wait(timeout=120)
     finally:
         subprocess.run([BIN / "rayspan", "down"], check=True, stdout=subprocess.DEVNULL)
-    return _record("rayspan", index, seconds, sampler, stages, began)
+    return _record("rayspan", index, seconds=seconds, sampler=sampler, stages=stages, began=began)
 
 
 def run_plain(arm: str, index: int, config: Path) -> Run:
@@ -164,11 +163,17 @@ def run_plain(arm: str, index: int, config: Path) -> Run:
             time.sleep(0.2)
         process.wait(timeout=30)
         shutil.rmtree(folder, ignore_errors=True)
-    return _record(arm, index, seconds, sampler, stages, began)
+    return _record(arm, index, seconds=seconds, sampler=sampler, stages=stages, began=began)
 
 
 def _record(
-    arm: str, index: int, seconds: float, sampler: MemorySampler, stages: dict[str, float], began: datetime
+    arm: str,
+    index: int,
+    *,
+    seconds: float,
+    sampler: MemorySampler,
+    stages: dict[str, float],
+    began: datetime,
 ) -> Run:
     return Run(
         arm=arm,
@@ -193,11 +198,17 @@ def print_table(runs: list[Run]) -> None:
     by_arm = {arm: [run for run in runs if run.arm == arm] for arm in ARMS}
     plain_s = statistics.median(run.seconds for run in by_arm["plain"])
     plain_bytes = statistics.median(run.peak_pss_bytes for run in by_arm["plain"])
-    print(f"{'arm':<12} {'runs':>4} {'median s':>9} {'min-max s':>14} {'ratio':>6} {'GiB':>6} {'ratio':>6}")
+    print(
+        f"{'arm':<12} {'runs':>4} {'median s':>9} {'min-max s':>14} {'ratio':>6} "
+        f"{'GiB':>6} {'ratio':>6}"
+    )
     for arm, mine in by_arm.items():
         if mine:
             seconds = [run.seconds for run in mine]
-            median, memory = statistics.median(seconds), statistics.median(r.peak_pss_bytes for r in mine)
+            median, memory = (
+                statistics.median(seconds),
+                statistics.median(r.peak_pss_bytes for r in mine),
+            )
             spread = f"{min(seconds):.1f}-{max(seconds):.1f}"
             print(
                 f"{arm:<12} {len(mine):>4} {median:>9.1f} {spread:>14} {median / plain_s:>6.2f} "
@@ -213,7 +224,9 @@ def print_table(runs: list[Run]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/startup.jsonl"))

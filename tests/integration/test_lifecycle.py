@@ -39,11 +39,11 @@ def assert_nothing_is_left(stack: Stack, shm_before: set[str]) -> None:
     assert processes.holders_of(stack.folder) == []
     assert not stack.folder.exists()
     assert [port for port in PORTS if processes.listener_on("127.0.0.1", port)] == []
-    assert set(os.listdir("/dev/shm")) <= shm_before
+    assert shared_memory() <= shm_before
 
 
 def shared_memory() -> set[str]:
-    return set(os.listdir("/dev/shm"))
+    return {path.name for path in Path("/dev/shm").iterdir()}
 
 
 @contextlib.contextmanager
@@ -108,13 +108,13 @@ def test_down_cleans_up_after_a_crash(idle: Stack, victim: str) -> None:
     assert [port for port in PORTS if processes.listener_on("127.0.0.1", port)] == []
 
 
-def victims(
-    name: str, up: subprocess.Popen[str], deployed: list[psutil.Process]
-) -> list[int]:
+def victims(name: str, up: subprocess.Popen[str], deployed: list[psutil.Process]) -> list[int]:
     if name == "up":
         return [up.pid]
     if name == "root":
-        return [p.pid for p in deployed if "rayspan.local.preload.root" in p.cmdline() and p.ppid() == 1]
+        return [
+            p.pid for p in deployed if "rayspan.local.preload.root" in p.cmdline() and p.ppid() == 1
+        ]
     if name == "raylet":
         return [p.pid for p in deployed if p.name() == "raylet"]
     return [p.pid for p in deployed if not p.cmdline()[0].startswith("VLLM::")]
@@ -150,7 +150,9 @@ def test_a_dead_engine_shows_its_own_error(idle: Stack) -> None:
     spec.write_text(DYING)
     result = idle.run("up", str(spec))
     assert result.returncode == 3
-    assert "an engine died while starting: ValueError: To serve at least one request" in result.stderr
+    assert (
+        "an engine died while starting: ValueError: To serve at least one request" in result.stderr
+    )
     assert "Traceback" not in result.stderr
     assert_nothing_is_left(idle, before)
 
@@ -191,18 +193,14 @@ def test_every_rayspan_port_is_on_loopback(stack: Stack) -> None:
     deployment = stack.serve()
     stack.run("chat", "hello", "--max-tokens", "4", check=True)
     tree = {p.pid: p.name() for p in psutil.Process(deployment.root_pid).children(recursive=True)}
-    open_to_all = {
-        (tree[c.pid], c.laddr.ip)
+    listening = [
+        (tree[c.pid], c.laddr.ip, c.laddr.port)
         for c in psutil.net_connections(kind="tcp")
-        if c.pid in tree and c.status == psutil.CONN_LISTEN and not c.laddr.ip.endswith("127.0.0.1")
-    }
+        if c.pid in tree and c.status == psutil.CONN_LISTEN and c.laddr
+    ]
     # torch's rendezvous store and Serve's calls between replicas bind to all interfaces; neither
     # can be told otherwise (docs/explanation/security.md).
-    assert {ip for _name, ip in open_to_all} <= {"::"}
-    assert {name for name, _ip in open_to_all}.isdisjoint({"gcs_server", "raylet"})
-    listening = {
-        c.laddr.port
-        for c in psutil.net_connections(kind="tcp")
-        if c.pid in tree and c.status == psutil.CONN_LISTEN and c.laddr.ip.endswith("127.0.0.1")
-    }
-    assert set(PORTS) <= listening
+    elsewhere = [(name, ip) for name, ip, _port in listening if not ip.endswith("127.0.0.1")]
+    assert {ip for _name, ip in elsewhere} <= {"::"}
+    assert {name for name, _ip in elsewhere}.isdisjoint({"gcs_server", "raylet"})
+    assert set(PORTS) <= {port for _name, ip, port in listening if ip.endswith("127.0.0.1")}

@@ -1,4 +1,6 @@
-"""What users' programs see: the official client against the endpoint of a prefill/decode deployment."""
+"""What users' programs see: the official client against the endpoint of a prefill/decode
+deployment.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -55,7 +57,9 @@ def test_completions(client: openai.OpenAI) -> None:
     answer = complete(client)
     assert answer.choices[0].text.startswith(" Paris")
     assert answer.usage.completion_tokens == 4
-    assert complete(client, prompt=["The capital of France is"]).choices[0].text.startswith(" Paris")
+    assert (
+        complete(client, prompt=["The capital of France is"]).choices[0].text.startswith(" Paris")
+    )
 
 
 def test_stop_ends_the_answer_before_it(client: openai.OpenAI) -> None:

@@ -63,7 +63,9 @@ def stream_events(url: str, body: Json, timeout_s: float = 120.0) -> Iterator[Js
                 if line.startswith("data: "):
                     yield _checked(json.loads(line.removeprefix("data: ")))
     except httpx.TransportError as error:
-        raise WorldError(f"the connection to {url} broke: {error or type(error).__name__}") from error
+        raise WorldError(
+            f"the connection to {url} broke: {error or type(error).__name__}"
+        ) from error
     raise WorldError(f"the stream from {url} ended without [DONE]")
 
 

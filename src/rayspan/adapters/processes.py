@@ -44,7 +44,7 @@ def start_detached(command: Sequence[str], env: Mapping[str, str], log: Path) ->
 
 def run_python(arguments: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Runs this Python with `arguments` to its end, output captured."""
-    return subprocess.run(
+    return subprocess.run(  # noqa: S603  (this interpreter, with rayspan's own arguments)
         [sys.executable, *arguments], input=stdin, capture_output=True, text=True, check=False
     )
 
@@ -86,9 +86,9 @@ def _gone_within(pid: int, seconds: float) -> bool:
 
 
 def holders_of(folder: Path) -> list[int]:
-    """Processes other than this one that have a file below `folder` open or name it on their command
-    line. Unlike a process tree, this finds those whose parents died, and those that changed their
-    title: an engine's output goes to a log there.
+    """Processes other than this one that have a file below `folder` open or name it on their
+    command line. Unlike a process tree, this finds those whose parents died, and those that
+    changed their title: an engine's output goes to a log there.
     """
     return [p.pid for p in psutil.process_iter() if p.pid != os.getpid() and _holds(p, folder)]
 
@@ -105,9 +105,9 @@ def _holds(process: psutil.Process, folder: Path) -> bool:
 
 
 def _open_files(pid: int) -> Iterator[str]:
-    for number in os.listdir(f"/proc/{pid}/fd"):
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
-            yield os.readlink(f"/proc/{pid}/fd/{number}")
+            yield str(descriptor.readlink())
 
 
 def kill_all(pids: Sequence[int]) -> None:
@@ -129,19 +129,26 @@ def listener_on(host: str, port: int) -> Listener | None:
 
 def _owner_of(port: int) -> Listener:
     with contextlib.suppress(psutil.AccessDenied):
-        for connection in psutil.net_connections(kind="tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
+        for pid, found in _listeners():
+            if found == port:
                 with contextlib.suppress(*_GONE):
-                    return Listener(connection.pid, psutil.Process(connection.pid).name())
+                    return Listener(pid, psutil.Process(pid).name())
     return Listener(0, "another process")
+
+
+def _listeners() -> Iterator[tuple[int, int]]:
+    """Process id and TCP port of every listener whose process can be told."""
+    for connection in psutil.net_connections(kind="tcp"):
+        if connection.status == psutil.CONN_LISTEN and connection.pid and connection.laddr:
+            yield connection.pid, connection.laddr.port
 
 
 def listening_ports(pids: Sequence[int]) -> dict[int, list[int]]:
     """TCP ports on which each of `pids` listens."""
     ports: dict[int, list[int]] = {pid: [] for pid in pids}
-    for connection in psutil.net_connections(kind="tcp"):
-        if connection.status == psutil.CONN_LISTEN and connection.pid in ports:
-            ports[connection.pid].append(connection.laddr.port)
+    for pid, port in _listeners():
+        if pid in ports:
+            ports[pid].append(port)
     return {pid: sorted(set(found)) for pid, found in ports.items()}
 
 
@@ -156,7 +163,7 @@ def pss_bytes(pid: int) -> int:
 def output_file(pid: int) -> str:
     """Where the process's standard output goes: engine processes share their replica's log."""
     try:
-        return os.readlink(f"/proc/{pid}/fd/1")
+        return str(Path(f"/proc/{pid}/fd/1").readlink())
     except OSError:
         return ""
 

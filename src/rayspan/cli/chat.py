@@ -11,7 +11,9 @@ from rayspan.local.status import current_deployment
 
 
 def command(
-    prompt: Annotated[str | None, typer.Argument(help="Without one: read lines from stdin.")] = None,
+    prompt: Annotated[
+        str | None, typer.Argument(help="Without one: read lines from stdin.")
+    ] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Tokens to answer with at most.")] = 256,
 ) -> None:
     """Ask the running deployment; the answer streams."""

@@ -11,8 +11,12 @@ from rayspan.spec import builtin_spec, load_spec
 
 
 def command(
-    spec: Annotated[Path | None, typer.Argument(help="A spec; without one: the built-in one.")] = None,
-    output: Annotated[Path | None, typer.Option("-o", help="Write to this file, not stdout.")] = None,
+    spec: Annotated[
+        Path | None, typer.Argument(help="A spec; without one: the built-in one.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", help="Write to this file, not stdout.")
+    ] = None,
 ) -> None:
     """Print the Ray Serve configuration that `serve run` and `serve deploy` take."""
     loaded = load_spec(spec) if spec else builtin_spec()

@@ -10,6 +10,8 @@ from rayspan.cli.output import print_json
 from rayspan.local.status import Replica, Status, current_deployment, read_status
 from rayspan.verify import kv_in_use
 
+_FIRST_EPHEMERAL_PORT = 32768
+
 
 def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -35,7 +37,7 @@ def _table(status: Status) -> Table:
 
 
 def _cells(replica: Replica) -> tuple[str, ...]:
-    known = [p for p in replica.ports if p < 32768]  # the others are ephemeral
+    known = [port for port in replica.ports if port < _FIRST_EPHEMERAL_PORT]
     return (
         replica.role,
         replica.replica,

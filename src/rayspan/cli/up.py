@@ -21,7 +21,8 @@ from rayspan.verify import quick_verify
 
 def command(
     spec: Annotated[
-        Path | None, typer.Argument(help="A spec; without one: SmolLM2, 1 prefill + 1 decode, on CPU.")
+        Path | None,
+        typer.Argument(help="A spec; without one: SmolLM2, 1 prefill + 1 decode, on CPU."),
     ] = None,
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Return once it is up, and leave it running.")

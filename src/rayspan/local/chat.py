@@ -19,7 +19,7 @@ class Answer:
 
 
 def stream_chat(deployment: Deployment, prompt: str, max_tokens: int) -> Iterator[str]:
-    """Pieces of the greedy answer as they arrive. Raises WorldError as `http.stream_events` does."""
+    """Pieces of the greedy answer, as they come. Raises WorldError as `http.stream_events` does."""
     body = {
         "model": deployment.spec.model.id,
         "messages": [{"role": "user", "content": prompt}],

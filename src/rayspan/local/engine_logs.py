@@ -17,7 +17,9 @@ STAGES = (
 )
 _DEPLOYMENT = re.compile(r"default_(Prefill|Decode|LLMServer):(\S+) (\S+)")
 _ENGINE_LINE = re.compile(r"^\((?:EngineCore|Worker)[^)]*pid=\d+\) (.*)$")
-_LAST_ERROR = re.compile(r"^(?:[A-Z]+ [\d-]+ [\d:]+ \[[^\]]+\] )?([\w.]*(?:Error|Exception|Exit)\b: .+)$")
+_LAST_ERROR = re.compile(
+    r"^(?:[A-Z]+ [\d-]+ [\d:]+ \[[^\]]+\] )?([\w.]*(?:Error|Exception|Exit)\b: .+)$"
+)
 _DEATH = ("Engine core initialization failed", "EngineCore failed to start", "WorkerProc failed")
 _ROLES = {"Prefill": "prefill", "Decode": "decode", "LLMServer": "colocated"}
 
@@ -50,12 +52,14 @@ def _progress_of(text: str) -> EngineProgress | None:
 def find_death(log_folder: Path) -> str | None:
     """The first error an engine process printed, when some engine failed to start.
 
-    What Ray reports is the last of a chain of consequences ("Engine core initialization failed"); the
-    cause is the first exception of the engine's own process.
+    What Ray reports is the last of a chain of consequences ("Engine core initialization failed");
+    the cause is the first exception of the engine's own process.
     """
     for text in _worker_logs(log_folder):
         if any(marker in text for marker in _DEATH):
-            return next(_engine_errors(text), None) or next(_errors(text.splitlines()), "no error text")
+            return next(_engine_errors(text), None) or next(
+                _errors(text.splitlines()), "no error text"
+            )
     return None
 
 
@@ -74,4 +78,6 @@ def _worker_logs(log_folder: Path) -> Iterator[str]:
     """Output and errors of each worker process, joined."""
     for out in sorted(log_folder.glob("worker-*.out")):
         err = out.with_suffix(".err")
-        yield out.read_text(errors="replace") + (err.read_text(errors="replace") if err.exists() else "")
+        yield out.read_text(errors="replace") + (
+            err.read_text(errors="replace") if err.exists() else ""
+        )

@@ -1,6 +1,5 @@
 """The environment and settings under which a local cluster runs."""
 
-import glob
 import importlib.util
 import os
 from pathlib import Path
@@ -90,6 +89,6 @@ def _torch_libgomp() -> str | None:
         return None
     package = Path(spec.origin).parent
     for folder in (package.parent / "torch.libs", package / "lib"):
-        if found := glob.glob(str(folder / "libgomp*.so*")):
-            return found[0]
+        if found := next(folder.glob("libgomp*.so*"), None):
+            return str(found)
     return None

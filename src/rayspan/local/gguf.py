@@ -1,4 +1,6 @@
-"""Converts a GGUF file to a Hugging Face folder. Run as a process: it imports torch, and may be killed."""
+"""Converts a GGUF file to a Hugging Face folder. Run as a process: it imports torch, and may be
+killed.
+"""
 
 import os
 import sys

@@ -1,8 +1,8 @@
 """The process that holds a local Ray cluster: it starts Ray and Serve, says where, and waits.
 
-`ray start --head` would do, but it also opens Ray's client server, which cannot be turned off there and
-listens on every interface. Settings are read from `head-settings.json`; `head.json` appears when Serve
-is up.
+`ray start --head` would do, but it also opens Ray's client server, which cannot be turned off
+there and listens on every interface. Settings are read from `head-settings.json`; `head.json`
+appears when Serve is up.
 """
 
 import json

@@ -42,8 +42,10 @@ def _port_fix(purpose: str, pid: int) -> str:
 
 
 def memory_needed_bytes(spec: Spec, model: str) -> int:
-    """An estimate of all the deployment's memory on a CPU host, from the spec and the weight files."""
-    per_weight_byte = 2 if spec.model.dtype == "float32" else 1  # checkpoints hold two bytes a weight
+    """An estimate of a whole CPU deployment's memory, from the spec and the weight files."""
+    per_weight_byte = (
+        2 if spec.model.dtype == "float32" else 1
+    )  # checkpoints hold two bytes a weight
     engines = 0
     for pool in spec.pools().values():
         one = weight_bytes(model) * per_weight_byte + int(pool.kv_cache or 0) + _ENGINE_BYTES
@@ -52,14 +54,16 @@ def memory_needed_bytes(spec: Spec, model: str) -> int:
 
 
 def check_memory(spec: Spec, model: str) -> None:
-    """Raises WorldError when the estimate exceeds what is available. GPU memory is vLLM's to judge."""
+    """Raises WorldError when too little is available. GPU memory is vLLM's to judge."""
     if spec.target.device != "cpu":
         return
     needed, available = memory_needed_bytes(spec, model), processes.available_memory_bytes()
     if needed > available:
         raise WorldError(
-            f"the deployment needs about {_gib(needed)} of memory and {_gib(available)} are available",
-            fix="end other programs, lower kv_cache or replicas in the spec, or take a smaller model",
+            f"the deployment needs about {_gib(needed)} of memory and {_gib(available)} are "
+            "available",
+            fix="end other programs, lower kv_cache or replicas in the spec, or take a smaller "
+            "model",
         )
 
 

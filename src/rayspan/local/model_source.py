@@ -7,7 +7,13 @@ from rayspan.local.builtin_model import NAME, prepare_builtin_model
 from rayspan.spec import Spec
 
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
-_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "tekken.json", "vocab.json")
+_TOKENIZERS = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "tekken.json",
+    "vocab.json",
+)
 
 
 def is_folder(source: str) -> bool:

@@ -20,7 +20,7 @@ _LONGEST = 40
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A local deployment as `up` left it. `model_folder` is what engines load: a folder or hub id."""
+    """A local deployment as `up` left it. `model_folder`: what engines load, a folder or hub id."""
 
     spec: Spec
     root_pid: int
@@ -61,7 +61,7 @@ def write_record(folder: Path, deployment: Deployment) -> None:
 
 
 def write_root_pid(folder: Path, pid: int) -> None:
-    """Known from the first moment, and to any version of rayspan: `down` needs no more than this."""
+    """Known from the start, and to any version of rayspan: `down` needs no more."""
     (folder / _ROOT_PID).write_text(str(pid))
 
 

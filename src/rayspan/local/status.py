@@ -1,6 +1,5 @@
-"""Shows a running local deployment: pools, replicas, their processes, ports, memory and KV in use."""
+"""A running local deployment: its pools, replicas, processes, ports, memory and KV in use."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psutil
@@ -47,11 +46,12 @@ def read_status(deployment: Deployment, kv_used: dict[str, float]) -> Status:
     """`kv_used`: share of the KV cache in use by replica id, as far as it is known."""
     answer = http.get_json(f"{deployment.dashboard}/api/serve/applications/") or {}
     app = answer.get("applications", {}).get("default", {})
-    replicas = []
-    for name, details in app.get("deployments", {}).items():
-        if role := _ROLES.get(name.partition(":")[0]):
-            for replica in details["replicas"]:
-                replicas.append(_replica(role, replica, kv_used))
+    replicas = [
+        _replica(role, replica, kv_used)
+        for name, details in app.get("deployments", {}).items()
+        if (role := _ROLES.get(name.partition(":")[0]))
+        for replica in details["replicas"]
+    ]
     tree = psutil.Process(deployment.root_pid).children(recursive=True)
     return Status(
         name=deployment.spec.name,
@@ -81,7 +81,7 @@ def _replica(role: str, details: dict[str, object], kv_used: dict[str, float]) -
 def _with_engine(replica_pid: int) -> list[int]:
     """The replica and its engine's processes: those that write to the same log."""
     log = processes.output_file(replica_pid)
-    others: Sequence[int] = [
+    others = [
         p.pid
         for p in psutil.process_iter()
         if p.pid != replica_pid and log and processes.output_file(p.pid) == log

@@ -44,9 +44,9 @@ class Progress(Protocol):
 def up(spec: Spec, progress: Progress, preload: bool = True) -> Deployment:
     """Starts `spec` and returns once Serve reports it running.
 
-    On any error, and when interrupted, everything started is ended first. Raises WorldError when the
-    machine cannot hold it, something is in the way, or an engine dies; InputError for a bad model
-    folder.
+    On any error, and when interrupted, everything started is ended first. Raises WorldError when
+    the machine cannot hold it, something is in the way, or an engine dies; InputError for a bad
+    model folder.
     """
     folder = run_folder()
     check_stack_installed()
@@ -67,7 +67,7 @@ def up(spec: Spec, progress: Progress, preload: bool = True) -> Deployment:
 
 @contextlib.contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock while a deployment starts. Raises WorldError when one is up or starting."""
+    """Holds the folder's lock during a start. Raises WorldError when one is up or starting."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("w") as lock:
         try:
@@ -83,7 +83,9 @@ def _only_one(folder: Path) -> Iterator[None]:
 
 def _already_up(folder: Path) -> str:
     record = read_record(folder)
-    return f"{record.spec.name} is already up at {record.api_base}" if record else "already starting"
+    return (
+        f"{record.spec.name} is already up at {record.api_base}" if record else "already starting"
+    )
 
 
 def _start(spec: Spec, model: str, folder: Path, progress: Progress, preload: bool) -> Deployment:

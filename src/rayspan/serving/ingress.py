@@ -2,12 +2,14 @@
 
 Under prefill/decode, Ray Serve LLM 2.58 sends a request to the prefill engine cut to one token and
 hands the reply's transfer parameters to the decode engine. That is sound for one prompt with one
-answer. For the requests refused here it is not: a list of prompts gets the first one's KV cache for
-all (HTTP 200 with another prompt's answer), `n` > 1 reads KV that its first answer releases, prompt log
-probabilities kill the request on decode, `min_tokens` and a required tool call break on the one token.
+answer. For the requests refused here it is not: a list of prompts gets the first one's KV cache
+for all (HTTP 200 with another prompt's answer), `n` > 1 reads KV that its first answer releases,
+prompt log probabilities kill the request on decode, `min_tokens` and a required tool call break on
+the one token.
 """
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import HTTPException
@@ -17,7 +19,7 @@ from ray.llm._internal.serve.core.configs.openai_api_models import (
     CompletionRequest,
 )
 from ray.serve.llm.ingress import OpenAiIngress
-from starlette.requests import Request  # noqa: TC002  (FastAPI reads the annotations)
+from starlette.requests import Request  # FastAPI reads the annotations
 from starlette.responses import JSONResponse, Response
 
 from rayspan.serving.refusals import Refusal, internal_field, under_prefill_decode
@@ -63,7 +65,8 @@ class Ingress(OpenAiIngress):  # type: ignore[misc]
         try:
             return await answering  # type: ignore[no-any-return]
         except HTTPException as error:
-            code = "model_not_found" if error.status_code == 404 else "invalid_parameter"
+            missing = error.status_code == HTTPStatus.NOT_FOUND
+            code = "model_not_found" if missing else "invalid_parameter"
             return _openai_error(error.status_code, str(error.detail), "model", code)
 
 

@@ -1,9 +1,10 @@
 """Lets NIXL's UCX progress thread sleep between events, on hosts where engines share cores.
 
-NIXL's Python agent asks for a progress thread with a poll timeout of zero, so every idle engine keeps
-one core at 100 %. On a GPU server that buys microseconds; on a laptop with two engines it takes both
-cores from the engines. The thread already waits on UCX's event descriptors, so with a timeout above
-zero it wakes when data arrives. NIXL has no setting for it: this is the one place that reaches in.
+NIXL's Python agent asks for a progress thread with a poll timeout of zero, so every idle engine
+keeps one core at 100 %. On a GPU server that buys microseconds; on a laptop with two engines it
+takes both cores from the engines. The thread already waits on UCX's event descriptors, so with a
+timeout above zero it wakes when data arrives. NIXL has no setting for it: this is the one place
+that reaches in.
 """
 
 import os
@@ -28,14 +29,14 @@ def sleep_when_idle(delay_us: int) -> None:
     import nixl._api as api
 
     bindings_user: ModuleType = sys.modules[api.nixl_agent.__module__]
-    bindings = bindings_user.nixlBind
+    bindings = vars(bindings_user)["nixlBind"]
     bindings.nixlAgentConfig.pthrDelay  # noqa: B018  (fails here rather than silently later)
 
     class SleepingConfig(bindings.nixlAgentConfig):  # type: ignore[misc, name-defined]
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, delay_us if name == "pthrDelay" else value)
 
-    bindings_user.nixlBind = _Bindings(bindings, SleepingConfig)
+    vars(bindings_user)["nixlBind"] = _Bindings(bindings, SleepingConfig)
 
 
 class _Bindings:

@@ -30,7 +30,9 @@ def test_a_process_is_found_by_a_file_it_holds(
 
 
 def test_a_process_is_found_by_its_command_line(tmp_path: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", "input()", str(tmp_path)], stdin=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "input()", str(tmp_path)], stdin=subprocess.PIPE
+    )
     assert processes.holders_of(tmp_path) == [process.pid]
     process.communicate(b"\n")
 
@@ -42,7 +44,9 @@ def test_ending_a_process(sleeper: subprocess.Popen[bytes]) -> None:
 
 
 def test_a_process_that_ignores_sigterm_is_killed() -> None:
-    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+    code = (
+        "import signal, time; signal.signal(15, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+    )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert process.stdout
     process.stdout.readline()

@@ -20,7 +20,9 @@ from rayspan.serving.refusals import internal_field, under_prefill_decode
         ({"use_beam_search": True}, "use_beam_search"),
     ],
 )
-def test_what_prefill_decode_cannot_do_is_refused_by_field(fields: dict[str, Any], field: str) -> None:
+def test_what_prefill_decode_cannot_do_is_refused_by_field(
+    fields: dict[str, Any], field: str
+) -> None:
     refusal = under_prefill_decode(fields)
     assert refusal
     assert refusal.field == field

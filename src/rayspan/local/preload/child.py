@@ -100,7 +100,7 @@ def _run(runnable: Runnable) -> int:
         if runnable.code is not None:
             main = ModuleType("__main__")
             sys.modules["__main__"] = main
-            exec(compile(runnable.code, "<string>", "exec"), main.__dict__)  # the caller's own -c
+            exec(compile(runnable.code, "<string>", "exec"), main.__dict__)  # noqa: S102  (the caller's -c)
         elif runnable.module is not None:
             runpy.run_module(runnable.module, run_name="__main__", alter_sys=True)
         elif runnable.script is not None:
@@ -108,7 +108,7 @@ def _run(runnable: Runnable) -> int:
             runpy.run_path(runnable.script, run_name="__main__")
     except SystemExit as leaving:
         return _status_of(leaving.code)
-    except BaseException:
+    except BaseException:  # noqa: BLE001  (an interpreter prints whatever was raised)
         sys.excepthook(*sys.exc_info())
         return 1
     return 0

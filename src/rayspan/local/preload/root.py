@@ -1,12 +1,13 @@
 """The first process of a local deployment: it starts all the others and outlives them.
 
-A deployment of two engines starts some twenty Python processes, six of which import vLLM: most of its
-start-up time, and most of its memory beside weights and KV cache. Forked from a process that has done
-the imports, they share both. `ray` has Ray imported, for Ray's own processes; `engine` has vLLM and Ray
-Serve LLM, for the replicas and the engine processes they start.
+A deployment of two engines starts some twenty Python processes, six of which import vLLM: most of
+its start-up time, and most of its memory beside weights and KV cache. Forked from a process that
+has done the imports, they share both. `ray` has Ray imported, for Ray's own processes; `engine`
+has vLLM and Ray Serve LLM, for the replicas and the engine processes they start.
 
-Every process of the deployment descends from this one, however its own parent ends. It ends them all
-when it gets SIGTERM, and when the Ray head process ends, so that nothing is left of a broken cluster.
+Every process of the deployment descends from this one, however its own parent ends. It ends them
+all when it gets SIGTERM, and when the Ray head process ends, so that nothing is left of a broken
+cluster.
 """
 
 import gc
@@ -106,7 +107,7 @@ def main(folder: Path, preload: bool) -> Forked | None:
     while head.poll() is None:
         signal.sigtimedwait({signal.SIGCHLD}, 1.0)
         reap_orphans(kept={head.pid})
-    _end(1)
+    return _end(1)
 
 
 def _start_head(folder: Path, preload: bool) -> subprocess.Popen[bytes]:
@@ -115,7 +116,9 @@ def _start_head(folder: Path, preload: bool) -> subprocess.Popen[bytes]:
         time.sleep(0.01)
     command = [str(python) if preload else sys.executable, "-m", "rayspan.local.head", str(folder)]
     with (folder / "head.log").open("wb") as log:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return subprocess.Popen(  # noqa: S603  (a stand-in or this interpreter)
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
 
 
 def _end(status: int) -> NoReturn:

@@ -1,9 +1,9 @@
 """One socket, one process with modules imported, and a fork of it for each request.
 
-A fork is sound here for the reason CPython's own forkserver may preload modules: the server has one
-thread, has opened no device and runs nothing but this loop. `foreign_threads` checks the first; with
-such a thread present, or with another environment than the modules were imported under, the request
-is refused, which makes the caller run a real interpreter.
+A fork is sound here for the reason CPython's own forkserver may preload modules: the server has
+one thread, has opened no device and runs nothing but this loop. `foreign_threads` checks the
+first; with such a thread present, or with another environment than the modules were imported
+under, the request is refused, which makes the caller run a real interpreter.
 """
 
 import contextlib
@@ -20,7 +20,8 @@ from rayspan.local.preload.tree import reap_orphans
 
 # Read when a library is loaded, so a process that wants another value cannot be forked from here.
 _READ_AT_IMPORT = (
-    "OMP_", "GOMP_", "KMP_", "MKL_", "TORCH_", "TORCHDYNAMO_", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH",
+    "OMP_", "GOMP_", "KMP_", "MKL_", "TORCH_", "TORCHDYNAMO_", 
+    "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH",
     "RAY_JOB_ID", "RAY_RAYLET_PID", "RAY_SERVE_", "RAYLLM_",
     "VLLM_LOGGING_", "VLLM_PLUGINS", "VLLM_TARGET_DEVICE",
 )  # fmt: skip
@@ -28,11 +29,8 @@ _READ_AT_IMPORT = (
 
 def foreign_threads() -> list[str]:
     """Names of threads other than the main one: any of them makes a fork unsafe."""
-    names = []
-    for thread in os.listdir("/proc/self/task"):
-        if int(thread) != os.getpid():
-            names.append(Path(f"/proc/self/task/{thread}/comm").read_text().strip())
-    return names
+    threads = [name for name in os.listdir("/proc/self/task") if int(name) != os.getpid()]
+    return [Path(f"/proc/self/task/{name}/comm").read_text().strip() for name in threads]
 
 
 def misfits(wanted: Mapping[str, str], have: Mapping[str, str]) -> list[str]:
@@ -40,11 +38,13 @@ def misfits(wanted: Mapping[str, str], have: Mapping[str, str]) -> list[str]:
     names = {name for name in (*wanted, *have) if name.startswith(_READ_AT_IMPORT)}
     found = [name for name in sorted(names) if wanted.get(name) != have.get(name)]
     loaded = have.get("LD_PRELOAD", "").split(":")
-    for library in filter(None, wanted.get("LD_PRELOAD", "").split(":")):
-        # Ray puts jemalloc under its own processes: another allocator, the same behaviour.
-        if library not in loaded and not Path(library).name.startswith("libjemalloc"):
-            found.append("LD_PRELOAD")
-    return found
+    # Ray puts jemalloc under its own processes: another allocator, the same behaviour.
+    missing = [
+        library
+        for library in filter(None, wanted.get("LD_PRELOAD", "").split(":"))
+        if library not in loaded and not Path(library).name.startswith("libjemalloc")
+    ]
+    return [*found, "LD_PRELOAD"] if missing else found
 
 
 class PreloadServer:

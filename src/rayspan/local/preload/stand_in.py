@@ -1,10 +1,11 @@
 """Stands where a Python interpreter is expected, and has the preload server fork it instead.
 
-Ray starts workers through `py_executable`, and multiprocessing starts children through its configured
-executable. Both are pointed at this file. It sends its arguments, environment, directory and open
-files to the server, then lives exactly as long as the forked process: it hands on its exit status,
-forwards signals, and leaves when its own parent dies, which makes the server end the forked process:
-an engine cannot outlive its replica. What the server refuses is run by the real interpreter.
+Ray starts workers through `py_executable`, and multiprocessing starts children through its
+configured executable. Both are pointed at this file. It sends its arguments, environment,
+directory and open files to the server, then lives exactly as long as the forked process: it hands
+on its exit status, forwards signals, and leaves when its own parent dies, which makes the server
+end the forked process: an engine cannot outlive its replica. What the server refuses is run by the
+real interpreter.
 """
 
 import os
@@ -27,7 +28,7 @@ def main(python: str, socket_path: str, arguments: list[str]) -> NoReturn:
     if child is None:
         server.close()
         os.close(parent)
-        os.execv(python, [python, *arguments])
+        os.execv(python, [python, *arguments])  # noqa: S606  (what the caller asked for)
     _live_with(child, server, parent)
 
 

@@ -1,8 +1,9 @@
 """The message between a stand-in interpreter and the preload server.
 
-Imported by a bare `python -IS` process, so it may use the standard library's cheapest modules only.
-One request per connection: a JSON header with its length in front, its file descriptors riding on the
-first byte; the answer is the exit status of the forked process, as one signed 32-bit integer.
+Imported by a bare `python -IS` process, so it may use the standard library's cheapest modules
+only. One request per connection: a JSON header with its length in front, its file descriptors
+riding on the first byte; the answer is the exit status of the forked process, as one signed 32-bit
+integer.
 """
 
 import array

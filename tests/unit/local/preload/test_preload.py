@@ -31,7 +31,8 @@ sys.exit(forked.become() if forked else 0)
 def start_server(folder: Path, option: str = "") -> subprocess.Popen[str]:
     command = [sys.executable, "-c", SERVER, str(folder), option]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout and process.stdout.readline() == "listening\n"
+    assert process.stdout
+    assert process.stdout.readline() == "listening\n"
     return process
 
 
@@ -46,7 +47,7 @@ def python(tmp_path: Path) -> Iterator[str]:
 
 def run(python: str, *arguments: str, **kwargs: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        [python, *arguments], capture_output=True, text=True, timeout=20, **kwargs
+        [python, *arguments], check=False, capture_output=True, text=True, timeout=20, **kwargs
     )
 
 
@@ -150,7 +151,9 @@ def test_ending_the_stand_in_ends_the_fork(python: str, number: signal.Signals) 
     caller.send_signal(number)
     forked.wait(timeout=5)
     caller.communicate(timeout=5)
-    assert caller.returncode == (1 if number == signal.SIGINT else -number) or number == signal.SIGINT
+    assert (
+        caller.returncode == (1 if number == signal.SIGINT else -number) or number == signal.SIGINT
+    )
 
 
 def test_a_fork_does_not_outlive_the_parent_of_its_stand_in(python: str) -> None:
@@ -193,7 +196,7 @@ def test_descendants_are_all_ended() -> None:
         "import subprocess, sys, time\n"
         "from rayspan.local.preload import tree\n"
         "tree.adopt_orphans()\n"
-        "inner = 'import subprocess, sys; subprocess.Popen([\"sleep\", \"60\"]); '\n"
+        'inner = \'import subprocess, sys; subprocess.Popen(["sleep", "60"]); \'\n'
         "subprocess.run([sys.executable, '-c', inner])\n"
         "import os; print(*tree.descendants(os.getpid()), flush=True)\n"
         "tree.end_descendants(); print(*tree.descendants(os.getpid()))\n"
@@ -239,7 +242,8 @@ def test_a_name_is_given() -> None:
 
 
 def test_the_server_ends_with_its_owner(tmp_path: Path) -> None:
-    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SERVER!r}, {str(tmp_path)!r}, ''])"
+    command = f"[sys.executable, '-c', {SERVER!r}, {str(tmp_path)!r}, '']"
+    code = f"import subprocess, sys; subprocess.run({command})"
     owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert owner.stdout
     owner.stdout.readline()
