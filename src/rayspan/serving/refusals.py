@@ -43,7 +43,11 @@ def _rules(fields: Mapping[str, Any]) -> list[tuple[str, bool, str]]:
         ("echo", echo_with_logprobs, "echo with logprobs is not supported"),
         ("prompt_logprobs", fields.get("prompt_logprobs") is not None, "not supported"),
         ("min_tokens", (fields.get("min_tokens") or 0) > 1, "values above 1 are not supported"),
-        ("tool_choice", tool_choice not in ("none", "auto"), 'only "none" and "auto" are supported'),
+        (
+            "tool_choice",
+            tool_choice not in ("none", "auto"),
+            'only "none" and "auto" are supported',
+        ),
         ("use_beam_search", bool(fields.get("use_beam_search")), "beam search is not supported"),
     ]
 

@@ -20,7 +20,7 @@ from rayspan.local.preload.tree import reap_orphans
 
 # Read when a library is loaded, so a process that wants another value cannot be forked from here.
 _READ_AT_IMPORT = (
-    "OMP_", "GOMP_", "KMP_", "MKL_", "TORCH_", "TORCHDYNAMO_", 
+    "OMP_", "GOMP_", "KMP_", "MKL_", "TORCH_", "TORCHDYNAMO_",
     "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH",
     "RAY_JOB_ID", "RAY_RAYLET_PID", "RAY_SERVE_", "RAYLLM_",
     "VLLM_LOGGING_", "VLLM_PLUGINS", "VLLM_TARGET_DEVICE",
