@@ -1,0 +1,84 @@
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from rayspan.adapters import processes
+from rayspan.errors import InputError, WorldError
+from rayspan.local import host, model_source
+from rayspan.spec import Spec, builtin_spec, parse_spec
+
+MINE = "model: {{id: m, source: {source}}}\nserving: {{kind: colocated, engine: {engine}}}\n"
+
+
+def spec_for(source: Path, engine: str = "{}") -> Spec:
+    return parse_spec(MINE.format(source=source, engine=engine), "spec.yaml")
+
+
+def write_model(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).write_text("{}")
+    return folder
+
+
+def test_a_whole_folder_is_taken(tmp_path: Path) -> None:
+    write_model(tmp_path, "config.json", "model.safetensors", "tokenizer.json")
+    assert model_source.resolve_model(spec_for(tmp_path)) == str(tmp_path)
+    assert model_source.weight_bytes(str(tmp_path)) == 2
+
+
+def test_a_hub_id_is_left_to_the_engine() -> None:
+    assert model_source.resolve_model(spec_for(Path("Qwen/Qwen3-0.6B"))) == "Qwen/Qwen3-0.6B"
+    assert model_source.weight_bytes("Qwen/Qwen3-0.6B") == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "missing"),
+    [
+        (("model.safetensors", "tokenizer.json"), "config.json"),
+        (("config.json", "tokenizer.json"), r"weights \(\*.safetensors\)"),
+        (("config.json", "model.safetensors"), "a tokenizer"),
+    ],
+)
+def test_a_folder_is_refused_for_what_it_lacks(
+    tmp_path: Path, names: tuple[str, ...], missing: str
+) -> None:
+    write_model(tmp_path, *names)
+    with pytest.raises(InputError, match=f"has no {missing}"):
+        model_source.resolve_model(spec_for(tmp_path))
+
+
+def test_random_weights_need_no_files(tmp_path: Path) -> None:
+    write_model(tmp_path, "config.json", "tokenizer.json")
+    assert model_source.resolve_model(spec_for(tmp_path, "{load_format: dummy}"))
+
+
+def test_memory_is_judged_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = host.memory_needed_bytes(builtin_spec(), "/nowhere")
+    monkeypatch.setattr(processes, "available_memory_bytes", lambda: needed)
+    host.check_memory(builtin_spec(), "/nowhere")
+    monkeypatch.setattr(processes, "available_memory_bytes", lambda: needed - 1)
+    with pytest.raises(WorldError, match=r"GiB of memory and .* GiB are available"):
+        host.check_memory(builtin_spec(), "/nowhere")
+
+
+def test_disk_is_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    host.check_disk(tmp_path)
+    monkeypatch.setattr(processes, "free_disk_bytes", lambda _folder: 1 << 20)
+    with pytest.raises(WorldError, match=r"has 0.0 GiB free"):
+        host.check_disk(tmp_path)
+
+
+@pytest.mark.loopback
+def test_a_taken_port_is_named_with_its_field() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        text = MINE.format(source="a/b", engine="{}") + f"target: {{kind: local, port: {port}}}"
+        with pytest.raises(WorldError) as error:
+            host.check_ports(parse_spec(text, "spec.yaml"))
+    assert f"port {port} for the endpoint is taken by" in str(error.value)
+    assert f"(pid {os.getpid()})" in str(error.value)
+    assert "target.port" in str(error.value)
