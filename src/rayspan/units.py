@@ -89,7 +89,8 @@ class Bytes(int):
 def _read_size(text: str) -> int:
     match = _WRITTEN.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
-        raise ValueError(f'"{text[:_MAX_LENGTH]}" is not a size: write {SIZE_FORM}')
+        shown = "".join(c if c.isprintable() else "?" for c in text[:_MAX_LENGTH])
+        raise ValueError(f'"{shown}" is not a size: write {SIZE_FORM}')
     number, unit = match["number"], match["unit"]
     if unit not in _UNITS and not (unit == "" and number.isdigit()):
         raise ValueError(f'"{text}" has {_unit_fault(number, unit)}')

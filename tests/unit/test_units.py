@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -47,6 +47,7 @@ def test_prints(size: int, printed: str) -> None:
 
 
 @given(st.integers(min_value=0, max_value=2**60))
+@settings(database=None)
 def test_prints_what_it_reads(size: int) -> None:
     assert Bytes(str(Bytes(size))) == size
 

@@ -12,6 +12,7 @@ FieldPath = tuple[str | int, ...]
 
 RULES_ERROR = "rules"
 ALLOWED_ERROR = "allowed"
+_LONGEST_SHOWN: Final = 60
 
 # What people write for the words of a spec.
 _SYNONYMS: Final = {
@@ -54,8 +55,19 @@ class Fault:
     meant: str = ""
 
     def __str__(self) -> str:
-        where = ".".join(str(step) for step in self.path)
+        where = dotted(self.path)
         return f"{where}: {self.text}" if where else self.text
+
+
+def dotted(path: FieldPath) -> str:
+    """A path as it is shown."""
+    return ".".join(printable(str(step)) for step in path)
+
+
+def printable(text: str) -> str:
+    """What a terminal shows and does not obey, cut where it becomes too long to read."""
+    shown = "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_SHOWN])
+    return f"{shown}..." if len(text) > _LONGEST_SHOWN else shown
 
 
 def nearest(found: str, allowed: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import yaml
 
 from rayspan.errors import InputError
-from rayspan.spec.base import FieldPath
+from rayspan.spec.base import FieldPath, dotted, printable
 
 MAX_BYTES: Final = 64 * 1024
 MAX_DEPTH: Final = 32
@@ -169,18 +169,18 @@ class _Reader:
         try:
             value = self._scalars.construct_object(node)
         except (yaml.YAMLError, ValueError, KeyError) as error:
-            text = f'"{node.value}" is not a {node.tag.removeprefix(_CORE)}'
+            text = f'"{printable(node.value)}" is not of type {node.tag.removeprefix(_CORE)}'
             raise self._fault(_place(node.start_mark), path, text) from error
         if isinstance(value, float) and not math.isfinite(value):
             raise self._fault(_place(node.start_mark), path, f"{node.value} is not a finite number")
         return value
 
     def _tag_fault(self, node: yaml.Node, path: FieldPath) -> InputError:
-        tag = node.tag.replace(_CORE, "!!")
+        tag = printable(node.tag.replace(_CORE, "!!"))
         return self._fault(_place(node.start_mark), path, f"the tag {tag} is not allowed")
 
     def _fault(self, place: Place, path: FieldPath, text: str) -> InputError:
-        where = ".".join(str(step) for step in path)
+        where = dotted(path)
         return _error(self._document.name, place, f"{where}: {text}" if where else text)
 
 

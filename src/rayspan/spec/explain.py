@@ -10,12 +10,11 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from rayspan.spec import base
-from rayspan.spec.base import Fault, FieldPath, Strict, nearest, suggest
+from rayspan.spec.base import Fault, FieldPath, Strict, nearest, printable, suggest
 from rayspan.spec.engine_arguments import is_engine_argument
 from rayspan.spec.pool import Pool
 from rayspan.units import SIZE_FORM, Bytes
 
-_LONGEST_SHOWN = 60
 _LATER_KINDS = ("eks", "kubernetes")
 _TYPES: dict[Any, str] = {
     int: "a whole number",
@@ -167,6 +166,5 @@ def _show(value: object, spelling: str | None = None) -> str:
             written = spelling if spelling is not None else meant
             return meant if written.lower() == meant else f"{written}, which YAML reads as {meant}"
         case int() | float():
-            return spelling if spelling is not None else str(value)
-    text = "".join(c if c.isprintable() else "?" for c in str(value))
-    return f'"{text[:_LONGEST_SHOWN]}..."' if len(text) > _LONGEST_SHOWN else f'"{text}"'
+            return printable(spelling if spelling is not None else str(value))
+    return f'"{printable(str(value))}"'

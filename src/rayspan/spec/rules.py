@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from rayspan.errors import InputError
-from rayspan.spec.base import Fault, FieldPath
+from rayspan.spec.base import Fault, FieldPath, printable
 from rayspan.spec.engine_arguments import find_engine_faults
 from rayspan.spec.pool import Pool, Role
 from rayspan.spec.serving import SIDE_CHANNEL_BASES, PrefillDecode
@@ -111,7 +111,7 @@ def _agreement_faults(serving: PrefillDecode) -> Iterator[Fault]:
 
 
 def _shown(engine: dict[str, Any], name: str) -> str:
-    return repr(engine[name]) if name in engine else "nothing"
+    return printable(repr(engine[name])) if name in engine else "nothing"
 
 
 def _transport_faults(serving: PrefillDecode) -> Iterator[Fault]:

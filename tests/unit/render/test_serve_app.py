@@ -3,13 +3,11 @@
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from rayspan.render import render_serve_config
 from rayspan.spec import Spec, builtin_spec, parse_spec
-from tests.unit.spec.valid_specs import specs
-
-anything = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+from tests.unit.spec.valid_specs import anything, specs
 
 
 def pools_of(config: dict[str, Any]) -> list[dict[str, Any]]:

@@ -287,3 +287,9 @@ def test_what_a_terminal_would_obey_is_not_shown() -> None:
         parse_spec(WHOLE + 'name: "\\e[31m' + "x" * 100 + '"\n', "spec.yaml")
     assert "\x1b" not in str(caught.value)
     assert "x" * 100 not in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        parse_spec(WHOLE + '"\\e[31m": 1\n', "spec.yaml")
+    assert "\x1b" not in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        parse_spec(WHOLE + "target: {port: " + "9" * 5000 + "}\n", "spec.yaml")
+    assert len(str(caught.value)) < 200
