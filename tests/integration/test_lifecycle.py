@@ -85,6 +85,18 @@ def test_ctrl_c_takes_everything_down(idle: Stack, stage: str) -> None:
     assert_nothing_is_left(idle, before)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_being_terminated_takes_everything_down(idle: Stack, number: signal.Signals) -> None:
+    before = shared_memory()
+    with running_up(idle) as process:
+        read_until(process, "loading weights")
+        process.send_signal(number)
+        process.send_signal(signal.SIGINT)  # an impatient second one changes nothing
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert_nothing_is_left(idle, before)
+
+
 def test_down_ends_a_foreground_deployment(idle: Stack) -> None:
     before = shared_memory()
     with running_up(idle) as process:

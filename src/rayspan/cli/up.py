@@ -2,6 +2,7 @@
 
 import contextlib
 import shlex
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +35,7 @@ def command(
 ) -> None:
     """Run a spec on this machine behind one OpenAI-compatible endpoint."""
     wanted, progress = load_spec(spec) if spec else builtin_spec(), StepPrinter()
-    with contextlib.closing(progress), _ctrl_c_is_130():
+    with contextlib.closing(progress), _interruptible():
         deployment = local_up.up(wanted, progress, preload)
         try:
             _greet(deployment, progress, as_json)
@@ -46,7 +47,17 @@ def command(
 
 
 @contextlib.contextmanager
-def _ctrl_c_is_130() -> Iterator[None]:
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C, SIGTERM and a closed terminal break off once; what ends then is not broken off."""
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def interrupt(_number: int, _frame: object) -> None:
+        for each in signals:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for each in signals:
+        signal.signal(each, interrupt)
     try:
         yield
     except KeyboardInterrupt:

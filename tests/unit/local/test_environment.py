@@ -43,6 +43,6 @@ def test_ray_is_told_loopback(tmp_path: Path) -> None:
 
 def test_a_missing_stack_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     environment.check_stack_installed()
-    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(WorldError, match="ray is not installed"):
         environment.check_stack_installed()
