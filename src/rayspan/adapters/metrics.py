@@ -47,7 +47,7 @@ class Scrape:
 
     def total(self, name: str, role: str, **labels: str) -> float:
         """Sum over the pool; zero when nothing matches."""
-        return sum(self.by_replica(name, role, **labels).values())
+        return sum(self.by_replica(name, role, **labels).values(), 0.0)
 
     def has(self, name: str, role: str) -> bool:
         return bool(self.by_replica(name, role))

@@ -9,7 +9,7 @@ from rayspan.adapters.metrics import ROLES
 
 _REPLICA = re.compile(r"default_(Prefill|Decode|LLMServer):\S+ (\w+)")
 _BACKEND = re.compile(r"\(Worker\S* pid=(\d+)\).*Backend (\w+) was instantiated")
-_UCX = r"^\[[\d.]+\] \[[^\]:]+:(\d+):\d+\].*UCX +INFO +"
+_UCX = r"^\[[\d.]+\] \[[^\]:]+:(\d+) *:\d+\].*UCX +INFO +"
 _UCX_LANES = re.compile(_UCX + r"\S+ (?:self|intra-node|inter-node) cfg#\d+ (.*)$", re.MULTILINE)
 _LANE = re.compile(r"(\w+)/\w+")
 
