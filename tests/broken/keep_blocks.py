@@ -4,7 +4,7 @@ from typing import Any
 
 
 def register() -> None:
-    from vllm.distributed.kv_transfer.kv_connector.v1.nixl import pull_worker
+    from vllm.distributed.kv_transfer.kv_connector.v1.nixl import pull_worker  # noqa: PLC0415  (only in engines)
 
     worker = pull_worker.NixlPullConnectorWorker
     get_finished = worker.get_finished

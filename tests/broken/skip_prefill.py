@@ -5,9 +5,9 @@ from typing import Any
 
 
 def register() -> None:
-    from ray.llm._internal.serve.core.configs.openai_api_models import ChatCompletionRequest
-    from ray.llm._internal.serve.core.server.llm_server import LLMServer
-    from ray.llm._internal.serve.serving_patterns.prefill_decode import pd_server
+    from ray.llm._internal.serve.core.configs.openai_api_models import ChatCompletionRequest  # noqa: PLC0415  (only in engines)
+    from ray.llm._internal.serve.core.server.llm_server import LLMServer  # noqa: PLC0415  (only in engines)
+    from ray.llm._internal.serve.serving_patterns.prefill_decode import pd_server  # noqa: PLC0415  (only in engines)
 
     async def decode_alone(
         self: Any, request: Any, raw_request_info: Any = None

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def register() -> None:
-    from vllm.model_executor.layers import rotary_embedding
+    from vllm.model_executor.layers import rotary_embedding  # noqa: PLC0415  (only in engines)
 
     right = rotary_embedding.RotaryEmbedding
     if getattr(right, "_rayspan_broken", False):
