@@ -47,7 +47,7 @@ def test_prints(size: int, printed: str) -> None:
 
 
 @given(st.integers(min_value=0, max_value=2**60))
-@settings(database=None)
+@settings(database=None, derandomize=True, deadline=None)
 def test_prints_what_it_reads(size: int) -> None:
     assert Bytes(str(Bytes(size))) == size
 

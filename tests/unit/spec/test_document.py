@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from rayspan.errors import InputError
 from rayspan.spec.document import MAX_BYTES, Place, read_document
-from tests.unit.spec.valid_specs import anything
+from tests.unit.spec.valid_specs import TEXT, anything
 
 PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8).filter(str.isprintable),
+    st.none() | st.booleans() | st.integers() | TEXT,
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=3)
     ),
