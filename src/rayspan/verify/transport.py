@@ -8,6 +8,7 @@ from rayspan.verify.target import Target
 from rayspan.verify.verdict import Check, Evidence, inconclusive, judge, skip
 
 NAME = "transport"
+_WITHIN_A_GPU = ("cuda_copy",)  # between a GPU's memory and the host's, on the way to the wire
 BACKENDS = {"ucx": "UCX", "tcp": "UCX", "efa": "LIBFABRIC"}
 
 
@@ -44,7 +45,8 @@ def _backend(transport: str, engine: EngineTransport) -> Evidence:
 
 def _lanes(engine: EngineTransport) -> Evidence:
     used = " + ".join(engine.lanes)
-    return Evidence(f"UCX transports of {_who(engine)}", used, "tcp", used == "tcp")
+    holds = "tcp" in engine.lanes and set(engine.lanes) <= {"tcp", *_WITHIN_A_GPU}
+    return Evidence(f"UCX transports of {_who(engine)}", used, "tcp", holds)
 
 
 def _who(engine: EngineTransport) -> str:

@@ -16,6 +16,7 @@ TCP = [
     EngineTransport("prefill", "p0", 11, ("UCX",), ("tcp",)),
 ]
 ANY = [replace(engine, lanes=("cma", "tcp")) for engine in TCP]
+CUDA = [replace(engine, lanes=("cuda_copy", "tcp")) for engine in TCP]
 SILENT = [replace(engine, lanes=()) for engine in TCP]
 OTHER = [TCP[0], replace(TCP[1], backends=("POSIX",))]
 BOTH = [TCP[0], replace(TCP[1], backends=("UCX", "LIBFABRIC"))]
@@ -29,6 +30,7 @@ BOTH = [TCP[0], replace(TCP[1], backends=("UCX", "LIBFABRIC"))]
         ("ucx", OTHER, Verdict.FAIL),
         ("ucx", BOTH, Verdict.FAIL),
         ("tcp", TCP, Verdict.PASS),
+        ("tcp", CUDA, Verdict.PASS),
         ("tcp", ANY, Verdict.FAIL),
         ("tcp", SILENT, Verdict.INCONCLUSIVE),
         ("ucx", ANY[:1], Verdict.INCONCLUSIVE),
