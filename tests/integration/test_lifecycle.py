@@ -71,7 +71,7 @@ def read_until(process: subprocess.Popen[str], words: str) -> None:
 
 @pytest.mark.parametrize(
     "stage",
-    ["checking this machine", "starting Ray", "starting engines", "loading weights", "up; Ctrl-C"],
+    ["checking this machine", "starting Ray", "starting engines", "decode", "up; Ctrl-C"],
 )
 def test_ctrl_c_takes_everything_down(idle: Stack, stage: str) -> None:
     before = shared_memory()
@@ -89,7 +89,7 @@ def test_ctrl_c_takes_everything_down(idle: Stack, stage: str) -> None:
 def test_being_terminated_takes_everything_down(idle: Stack, number: signal.Signals) -> None:
     before = shared_memory()
     with running_up(idle) as process:
-        read_until(process, "loading weights")
+        read_until(process, "decode")
         process.send_signal(number)
         process.send_signal(signal.SIGINT)  # an impatient second one changes nothing
         process.communicate(timeout=60)
@@ -198,6 +198,14 @@ def test_a_bad_spec_starts_nothing(idle: Stack, text: str, status: int, words: s
     result = idle.run("up", str(spec))
     assert (result.returncode, words in result.stderr) == (status, True), result.stderr
     assert processes.holders_of(idle.folder) == []
+
+
+def test_no_engine_is_pinned_to_a_core(stack: Stack) -> None:
+    """vLLM's NIXL worker pins every CPU engine to the same core unless it is kept from it."""
+    deployment = stack.serve()
+    mine = os.sched_getaffinity(0)
+    for process in psutil.Process(deployment.root_pid).children(recursive=True):
+        assert set(process.cpu_affinity() or ()) == mine, process
 
 
 def test_every_rayspan_port_is_on_loopback(stack: Stack) -> None:

@@ -5,14 +5,13 @@ from pathlib import Path
 from rayspan.adapters import processes
 from rayspan.errors import WorldError
 from rayspan.local.model_source import weight_bytes
-from rayspan.spec import Spec
+from rayspan.spec import SIDE_CHANNEL_BASES, Spec
 
 # Measured on the two-engine default: all processes but the engines' weights and KV cache, once, and
 # what each further engine adds (docs/explanation/footprint.md).
 _BASE_BYTES = 2 << 30
 _ENGINE_BYTES = 700 << 20
 _DISK_BYTES = 1 << 30
-_SIDE_CHANNEL_BASES = {"prefill": 20000, "decode": 22000}
 
 
 def check_ports(spec: Spec) -> None:
@@ -21,7 +20,7 @@ def check_ports(spec: Spec) -> None:
     wanted = {"the endpoint": (target.host, target.port)}
     wanted["Ray's dashboard"] = ("127.0.0.1", target.dashboard_port)
     for role, pool in spec.pools().items():
-        if base := _SIDE_CHANNEL_BASES.get(role):
+        if base := SIDE_CHANNEL_BASES.get(role):
             for rank in range(pool.replicas):
                 port = base + rank * pool.tensor_parallel
                 wanted[f"the KV side channel of {role} replica {rank}"] = ("127.0.0.1", port)
