@@ -3,12 +3,13 @@
 vLLM reports them as a histogram, and Ray's metrics agent rebuilds every histogram from the middles
 of its buckets: the sum on Ray's metrics port can be off by more than half. Counters come through
 unchanged, so the same observations also go into one. It appears on Ray's metrics port as
-`ray_rayspan_kv_bytes_read_total`, on the engine that reads.
+`ray_vllm_rayspan_kv_bytes_read_total`, on the engine that reads.
 """
 
 from typing import Any
 
-COUNTER = "rayspan:kv_bytes_read"
+# vLLM clears what bears its name from the registry before another engine of a process registers.
+COUNTER = "vllm:rayspan_kv_bytes_read"
 
 
 def register() -> None:

@@ -9,7 +9,7 @@ from rayspan.verify.verdict import Check, Evidence, equal, inconclusive, judge, 
 
 NAME = "bytes"
 TOLERANCE = 0.02
-EXACT = "ray_rayspan_kv_bytes_read_total"
+EXACT = "ray_vllm_rayspan_kv_bytes_read_total"
 TRANSFERS = "ray_vllm_nixl_bytes_transferred_count"
 BUCKETS = "ray_vllm_nixl_bytes_transferred_bucket"
 

@@ -19,7 +19,7 @@ _DEPLOYMENTS = {"prefill": "Prefill:m", "decode": "Decode:m", "colocated": "LLMS
 
 SOURCE = "ray_vllm_prompt_tokens_by_source_total"
 FINISHED = "ray_vllm_request_success_total"
-EXACT = "ray_rayspan_kv_bytes_read_total"
+EXACT = "ray_vllm_rayspan_kv_bytes_read_total"
 TRANSFERS = "ray_vllm_nixl_bytes_transferred_count"
 BUCKET = "ray_vllm_nixl_bytes_transferred_bucket"
 
