@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.broken import as_plugin
 from tests.integration.conftest import Stack
 
@@ -62,20 +60,26 @@ def test_colocated_skips_what_does_not_apply(stack: Stack) -> None:
     assert verdicts(checks) == ALL_PASS | skipped, checks
 
 
-@pytest.mark.parametrize("asked", ["tcp", "efa"])
-def test_a_transport_other_than_asked_fails(stack: Stack, asked: str) -> None:
-    """The engines run over whatever UCX likes; the record says something else was asked for."""
+def test_a_transport_other_than_asked_fails(stack: Stack) -> None:
+    """The engines run over whatever UCX likes; the record says that TCP alone was asked for."""
     stack.serve(spec())
     path = stack.folder / "deployment.json"
     record = path.read_text()
     wrong = json.loads(record)
-    wrong["spec"]["serving"]["transport"]["kind"] = asked
+    wrong["spec"]["serving"]["transport"]["kind"] = "tcp"
     try:
         path.write_text(json.dumps(wrong))
         checks = verify(stack)
     finally:
         path.write_text(record)
+    assert verdicts(checks) == ALL_PASS | {"transport": "fail"}, checks
+
+
+def test_a_backend_other_than_asked_fails(stack: Stack, tmp_path: Path) -> None:
+    stack.serve(spec(), env=as_plugin("other_backend", tmp_path))
+    checks = verify(stack)
     assert verdicts(checks)["transport"] == "fail", checks
+    assert "UCX + POSIX, expected UCX" in checks["transport"]["summary"]
 
 
 def test_a_proxy_that_skips_prefill_fails(stack: Stack, tmp_path: Path) -> None:
