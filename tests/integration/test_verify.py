@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.broken import as_plugin
 from tests.integration.conftest import Stack
 
@@ -117,3 +119,12 @@ def test_kv_that_is_never_released_fails(stack: Stack, tmp_path: Path) -> None:
     checks = verify(stack)
     assert verdicts(checks)["leaks"] == "fail", checks
     assert "prefill" in checks["leaks"]["summary"]
+
+
+@pytest.mark.skipif(
+    "amx_tile" not in Path("/proc/cpuinfo").read_text(), reason="this CPU has no AMX"
+)
+def test_the_wrong_attention_of_bfloat16_on_amx_fails(stack: Stack) -> None:
+    """A defect of the stack row, in every engine alike: only an independent reference sees it."""
+    stack.serve(spec(dtype="bfloat16").replace("block_size: 32", "block_size: 128"))
+    assert verdicts(verify(stack))["parity"] == "fail"

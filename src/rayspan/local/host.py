@@ -8,7 +8,7 @@ from rayspan.local.model_source import weight_bytes
 from rayspan.spec import SIDE_CHANNEL_BASES, Spec
 
 # Measured on the two-engine default: all processes but the engines' weights and KV cache, once, and
-# what each further engine adds (docs/explanation/footprint.md).
+# what each further engine adds (docs/results/startup.md).
 _BASE_BYTES = 2 << 30
 _ENGINE_BYTES = 700 << 20
 _DISK_BYTES = 1 << 30
