@@ -1,15 +1,19 @@
 """Start-up time and memory of `rayspan up --detach` against `serve run` of the same configuration.
 
-    .venv/bin/python benchmarks/startup.py [--runs 5] [--out benchmarks/results/startup.jsonl]
+    .venv/bin/python benchmarks/startup.py [--runs 5] [--out docs/results/startup.jsonl]
 
-Arms, in alternating order: rayspan       `rayspan up --detach` of the built-in spec plain
-`serve run` of what `rayspan render` prints, Ray's own defaults plain-store   the same with
-rayspan's object-store size plain-sleep   the same, with NIXL's progress thread sleeping as it does
-under rayspan All use the same Python environment with byte code compiled, and the model in the
-page cache. A run ends at the first streamed token of the same prompt, which must be the
-reference's. Memory is the sum of the proportional set sizes of all processes that were not there
-before, sampled every second and once after the first token; the largest sample counts. Raw records
-go to --out, a line a run; ratios come last.
+Arms, the first two in alternating order, the others once:
+
+    rayspan       `rayspan up --detach` of the built-in spec
+    plain         `serve run` of what `rayspan render` prints, Ray's own defaults
+    plain-store   the same with rayspan's object-store size
+    plain-sleep   the same, with NIXL's progress thread sleeping as it does under rayspan
+
+All use the same Python environment with byte code compiled, and the model in the page cache. A run
+ends at the first streamed token of the same prompt, which must begin the right answer. Memory is
+the sum of the proportional set sizes of all processes that were not there before, sampled every
+second and once after the first token; the largest sample counts. Raw records go to --out, a line a
+run; ratios come last.
 """
 
 import argparse
@@ -46,7 +50,8 @@ BODY = {
     "stream": True,
 }
 RIGHT_ANSWER_BEGINS = "The"
-ARMS = ("rayspan", "plain", "plain-store", "plain-sleep")
+PAIR, ONCE = ("rayspan", "plain"), ("plain-store", "plain-sleep")
+ARMS = (*PAIR, *ONCE)
 TIMEOUT_S = 400.0
 _LOG_TIME = re.compile(r"(\d\d-\d\d \d\d:\d\d:\d\d)")
 
@@ -223,13 +228,18 @@ def print_table(runs: list[Run]) -> None:
         print(f"  {stage:<22} {'   '.join(cells)}")
 
 
+def order(index: int) -> tuple[str, ...]:
+    """The pair in alternating order; the other two once, in the first round."""
+    pair = PAIR if index % 2 == 0 else PAIR[::-1]
+    return (*pair, *ONCE) if index == 0 else pair
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/startup.jsonl"))
+    parser.add_argument("--out", type=Path, default=Path("docs/results/startup.jsonl"))
     arguments = parser.parse_args()
     os.environ["HF_HUB_OFFLINE"] = "1"
     read_page_cache(prepare_builtin_model())
@@ -240,8 +250,7 @@ def main() -> None:
         rendered = subprocess.run([BIN / "rayspan", "render"], check=True, capture_output=True)
         config.write_bytes(rendered.stdout)
         for index in range(arguments.runs):
-            arms = arguments.arms if index % 2 == 0 else arguments.arms[::-1]
-            for arm in arms:
+            for arm in order(index):
                 run = run_rayspan(index) if arm == "rayspan" else run_plain(arm, index, config)
                 runs.append(run)
                 print(json.dumps(asdict(run)), file=out, flush=True)
