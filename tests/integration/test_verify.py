@@ -8,6 +8,7 @@ import pytest
 
 from tests.broken import as_plugin
 from tests.integration.conftest import Stack
+from tests.tree import ROOT
 
 SPEC = """
 model: {{id: m, source: "builtin:smollm2-135m", max_model_len: 2048, dtype: {dtype}}}
@@ -60,6 +61,17 @@ def test_colocated_skips_what_does_not_apply(stack: Stack) -> None:
     checks = verify(stack)
     skipped = dict.fromkeys(["split", "bytes", "transport", "failures"], "skip")
     assert verdicts(checks) == ALL_PASS | skipped, checks
+
+
+@pytest.mark.parametrize("name", ["local-2p2d", "local-colocated-2"])
+def test_pools_of_several_engines_pass(stack: Stack, name: str) -> None:
+    split = "p2d" in name
+    stack.serve((ROOT / "examples" / name / "spec.yaml").read_text())
+    checks = verify(stack)
+    skipped = {} if split else dict.fromkeys(["split", "bytes", "transport", "failures"], "skip")
+    assert verdicts(checks) == ALL_PASS | skipped, checks
+    replicas = json.loads(stack.run("status", "--json").stdout)["replicas"]
+    assert [r["state"] for r in replicas] == ["RUNNING"] * (4 if split else 2)
 
 
 def test_a_transport_other_than_asked_fails(stack: Stack) -> None:

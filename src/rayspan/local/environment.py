@@ -24,6 +24,8 @@ def cluster_environment(spec: Spec, pool_env: dict[str, str]) -> dict[str, str]:
         # Ray's own switch for "this node stands alone": it then binds to loopback.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         "RAYSPAN_NIXL_PROGRESS_DELAY_US": _NIXL_PROGRESS_DELAY_US,
+        # UCX then says which transports each connection uses: what `verify` reads.
+        "UCX_LOG_LEVEL": "info",
         # One thread until the fork; see preload/server.py.
         "OPENBLAS_NUM_THREADS": "1",
         "JE_ARROW_MALLOC_CONF": "background_thread:false",

@@ -31,6 +31,7 @@ def test_byte_code_is_written_and_one_thread_is_left(monkeypatch: pytest.MonkeyP
     assert "PYTHONDONTWRITEBYTECODE" not in env
     assert env["A"] == "b"
     assert env["OPENBLAS_NUM_THREADS"] == "1"
+    assert env["UCX_LOG_LEVEL"] == "info"  # without it, no engine says which lanes it uses
 
 
 def test_ray_is_told_loopback(tmp_path: Path) -> None:
