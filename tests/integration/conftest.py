@@ -1,6 +1,5 @@
 """One running stack for the whole session, swapped only when a test needs another spec."""
 
-import json
 import os
 import subprocess
 import sys
@@ -64,12 +63,6 @@ class Stack:
     def down(self) -> None:
         self.run("down", check=True)
         self.serving = None
-
-    def verify(self) -> dict[str, dict[str, object]]:
-        """Check results by name, of `rayspan verify --json`."""
-        result = self.run("verify", "--json")
-        assert result.returncode in (0, 1), result.stderr
-        return {check["name"]: check for check in json.loads(result.stdout)["checks"]}
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rayspan.adapters.metrics import ROLES
+
 STAGES = (
     ("Resolved architecture", "configuring"),
     ("Initializing a V1 LLM engine", "starting engine"),
@@ -21,7 +23,6 @@ _LAST_ERROR = re.compile(
     r"^(?:[A-Z]+ [\d-]+ [\d:]+ \[[^\]]+\] )?([\w.]*(?:Error|Exception|Exit)\b: .+)$"
 )
 _DEATH = ("Engine core initialization failed", "EngineCore failed to start", "WorkerProc failed")
-_ROLES = {"Prefill": "prefill", "Decode": "decode", "LLMServer": "colocated"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def _progress_of(text: str) -> EngineProgress | None:
     for marker, label in STAGES:
         if marker in text:
             stage = label
-    return EngineProgress(_ROLES[name.group(1)], name.group(3), stage)
+    return EngineProgress(ROLES[name.group(1)], name.group(3), stage)
 
 
 def find_death(log_folder: Path) -> str | None:

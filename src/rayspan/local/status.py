@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import psutil
 
 from rayspan.adapters import http, processes
+from rayspan.adapters.metrics import ROLES
 from rayspan.errors import WorldError
 from rayspan.local.run_folder import Deployment, read_record, run_folder
-
-_ROLES = {"Prefill": "prefill", "Decode": "decode", "LLMServer": "colocated"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ def read_status(deployment: Deployment, kv_used: dict[str, float]) -> Status:
     replicas = [
         _replica(role, replica, kv_used)
         for name, details in app.get("deployments", {}).items()
-        if (role := _ROLES.get(name.partition(":")[0]))
+        if (role := ROLES.get(name.partition(":")[0]))
         for replica in details["replicas"]
     ]
     tree = psutil.Process(deployment.root_pid).children(recursive=True)
