@@ -6,7 +6,7 @@ It must be short, for a socket's path holds 107 bytes and Ray puts its own below
 import json
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,46 @@ _LONGEST = 40
 
 
 @dataclass(frozen=True, slots=True)
+class Node:
+    """One Ray node of a deployment, as this machine sees it.
+
+    `root_pid` is the process that all others of the node descend from; `interface` is the network
+    interface that holds `address`, by its name on the node.
+    """
+
+    name: str
+    address: str
+    root_pid: int
+    metrics_url: str
+    log_folder: Path
+    interface: str
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
-    """A local deployment as `up` left it. `model_folder`: what engines load, a folder or hub id."""
+    """A deployment as `up` left it, its head node first.
+
+    `model_folder`: what engines load, a folder or hub id.
+    """
 
     spec: Spec
-    root_pid: int
     model_folder: str
     api_base: str
     dashboard: str
-    metrics_urls: tuple[str, ...]
-    log_folder: Path
+    nodes: tuple[Node, ...]
+
+    @property
+    def root_pid(self) -> int:
+        """The deployment is up as long as this process of its head lives."""
+        return self.nodes[0].root_pid
+
+    @property
+    def metrics_urls(self) -> tuple[str, ...]:
+        return tuple(node.metrics_url for node in self.nodes)
+
+    @property
+    def log_folders(self) -> tuple[Path, ...]:
+        return tuple(node.log_folder for node in self.nodes)
 
 
 def run_folder() -> Path:
@@ -48,12 +78,10 @@ def write_record(folder: Path, deployment: Deployment) -> None:
     """Whole or not at all."""
     record = {
         "spec": deployment.spec.model_dump(mode="json"),
-        "root_pid": deployment.root_pid,
         "model_folder": deployment.model_folder,
         "api_base": deployment.api_base,
         "dashboard": deployment.dashboard,
-        "metrics_urls": list(deployment.metrics_urls),
-        "log_folder": str(deployment.log_folder),
+        "nodes": [asdict(n) | {"log_folder": str(n.log_folder)} for n in deployment.nodes],
     }
     partial = folder / f"{_RECORD}.partial"
     partial.write_text(json.dumps(record))
@@ -92,10 +120,8 @@ def read_record(folder: Path) -> Deployment | None:
 def _parse(record: dict[str, Any]) -> Deployment:
     return Deployment(
         spec=Spec.model_validate(record["spec"]),
-        root_pid=record["root_pid"],
         model_folder=record["model_folder"],
         api_base=record["api_base"],
         dashboard=record["dashboard"],
-        metrics_urls=tuple(record["metrics_urls"]),
-        log_folder=Path(record["log_folder"]),
+        nodes=tuple(Node(**n | {"log_folder": Path(n["log_folder"])}) for n in record["nodes"]),
     )

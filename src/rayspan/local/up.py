@@ -19,6 +19,7 @@ from rayspan.local.environment import (
 )
 from rayspan.local.run_folder import (
     Deployment,
+    Node,
     read_record,
     read_root_pid,
     run_folder,
@@ -107,12 +108,10 @@ def _start(spec: Spec, model: str, folder: Path, progress: Progress, preload: bo
         raise
     deployment = Deployment(
         spec=spec,
-        root_pid=root,
         model_folder=model,
         api_base=f"http://{spec.target.host}:{spec.target.port}",
         dashboard=head.dashboard,
-        metrics_urls=(head.metrics_url,),
-        log_folder=head.log_folder,
+        nodes=(Node("head", "127.0.0.1", root, head.metrics_url, head.log_folder, "lo"),),
     )
     write_record(folder, deployment)
     return deployment

@@ -1,7 +1,7 @@
 """Which KV transport each engine process opened, read from its own words in Ray's log folder."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,9 +28,10 @@ class EngineTransport:
     lanes: tuple[str, ...]
 
 
-def read_engine_transports(log_folder: Path) -> tuple[EngineTransport, ...]:
+def read_engine_transports(log_folders: Sequence[Path]) -> tuple[EngineTransport, ...]:
     """Every worker process that opened NIXL, by role and replica."""
-    logs = (_whole(path) for path in sorted(log_folder.glob("worker-*.out")))
+    paths = (path for folder in log_folders for path in sorted(folder.glob("worker-*.out")))
+    logs = map(_whole, paths)
     found = (engine for text in logs for engine in parse_engine_log(text))
     return tuple(sorted(found, key=lambda engine: (engine.role, engine.replica, engine.pid)))
 

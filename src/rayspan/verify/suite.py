@@ -55,7 +55,7 @@ def quick_verify(deployed: Deployed, seed: int | None = None) -> Report:
 
 
 def _transport(deployed: Deployed, target: Target) -> Check:
-    return check_transport(target, read_engine_transports(deployed.log_folder))
+    return check_transport(target, read_engine_transports(deployed.log_folders))
 
 
 def _vocabulary(target: Target) -> int:

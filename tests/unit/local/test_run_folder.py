@@ -10,12 +10,10 @@ from rayspan.spec import builtin_spec
 def deployment(folder: Path) -> rf.Deployment:
     return rf.Deployment(
         spec=builtin_spec(),
-        root_pid=7,
         model_folder="/m",
         api_base="http://127.0.0.1:8000",
         dashboard="http://127.0.0.1:8265",
-        metrics_urls=("http://127.0.0.1:1/metrics",),
-        log_folder=folder / "logs",
+        nodes=(rf.Node("head", "127.0.0.1", 7, "http://127.0.0.1:1/metrics", folder, "lo"),),
     )
 
 

@@ -22,7 +22,7 @@ class Deployment:
     spec: Spec
     api_base: str = "http://there"
     metrics_urls: tuple[str, ...] = ("http://there/metrics",)
-    log_folder: Path = Path("/nowhere")
+    log_folders: tuple[Path, ...] = (Path("/nowhere"),)
     model_folder: str = "/nowhere"
 
 

@@ -27,7 +27,7 @@ class Deployment:
     model_folder: str
     api_base: str = ""
     metrics_urls: tuple[str, ...] = ()
-    log_folder: Path = Path("/nowhere")
+    log_folders: tuple[Path, ...] = (Path("/nowhere"),)
 
 
 def write_model(folder: Path, **changes: Any) -> str:

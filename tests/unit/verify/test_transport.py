@@ -56,7 +56,7 @@ def test_colocated_engines_are_skipped() -> None:
 
 @pytest.mark.parametrize(("name", "lanes"), [("tcp", ("tcp",)), ("ucx", ("cma", "tcp"))])
 def test_a_recorded_log_is_read(name: str, lanes: tuple[str, ...]) -> None:
-    engines = read_engine_transports(DATA / f"logs-{name}")
+    engines = read_engine_transports([DATA / f"logs-{name}"])
     assert [(engine.role, engine.backends, engine.lanes) for engine in engines] == [
         ("decode", ("UCX",), lanes),
         ("prefill", ("UCX",), lanes),
@@ -68,4 +68,4 @@ def test_a_log_without_nixl_says_nothing() -> None:
 
 
 def test_a_folder_without_logs_says_nothing(tmp_path: Path) -> None:
-    assert read_engine_transports(tmp_path) == ()
+    assert read_engine_transports([tmp_path]) == ()
