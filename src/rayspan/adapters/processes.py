@@ -49,6 +49,19 @@ def run_python(arguments: Sequence[str], stdin: str = "") -> subprocess.Complete
     )
 
 
+def run_attached(command: Sequence[str]) -> int:
+    """Runs `command` at this terminal; its exit status."""
+    return subprocess.run(command, check=False).returncode  # noqa: S603  (the user's own command)
+
+
+def children(pid: int) -> list[int]:
+    """Direct children, oldest first; none when the process is gone."""
+    try:
+        return [child.pid for child in psutil.Process(pid).children()]
+    except _GONE:
+        return []
+
+
 def is_alive(pid: int) -> bool:
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)  # when it is our own child: collect it if it is dead
@@ -108,6 +121,15 @@ def _open_files(pid: int) -> Iterator[str]:
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
             yield str(descriptor.readlink())
+
+
+def kill_tree(pid: int) -> None:
+    """Kills a process and all below it; in a PID namespace, the first process takes all along."""
+    try:
+        below = [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    except _GONE:
+        below = []
+    kill_all([pid, *below])
 
 
 def kill_all(pids: Sequence[int]) -> None:

@@ -6,10 +6,11 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rayspan.adapters import http, processes
 from rayspan.errors import WorldError
-from rayspan.local.head import FACTS, SETTINGS
+from rayspan.local.head import FACTS, HEAD, SETTINGS
 from rayspan.local.run_folder import write_root_pid
 
 _START_TIMEOUT_S = 120.0
@@ -24,17 +25,23 @@ class Head:
     dashboard: str
     metrics_url: str
     log_folder: Path
+    gcs_address: str
+    job_id: str
 
 
 def start_root(folder: Path, env: dict[str, str], settings: object, preload: bool) -> int:
     """Starts the deployment's first process over a fresh run folder; its pid."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / SETTINGS).write_text(json.dumps(settings))
-    module = "rayspan.local.preload.root"
-    command = [sys.executable, "-P", "-m", module, str(folder), "preload" if preload else "plain"]
-    pid = processes.start_detached(command, env, folder / "root.log")
+    pid = processes.start_detached(root_command(folder, HEAD, preload), env, folder / "root.log")
     write_root_pid(folder, pid)
     return pid
+
+
+def root_command(folder: Path, module: str, preload: bool) -> list[str]:
+    """The first process of a node; `module` is what joins or heads the Ray cluster below it."""
+    mode = "preload" if preload else "plain"
+    return [sys.executable, "-P", "-m", "rayspan.local.preload.root", str(folder), mode, module]
 
 
 def wait_for_head(folder: Path, root_pid: int) -> Head:
@@ -47,7 +54,14 @@ def wait_for_head(folder: Path, root_pid: int) -> Head:
             raise WorldError(f"Ray did not start within {_START_TIMEOUT_S:.0f} s")
         time.sleep(_SETTLE_S)
     facts = json.loads((folder / FACTS).read_text())
-    return Head(root_pid, facts["dashboard"], facts["metrics_url"], Path(facts["log_folder"]))
+    return Head(
+        root_pid=root_pid,
+        dashboard=facts["dashboard"],
+        metrics_url=facts["metrics_url"],
+        log_folder=Path(facts["log_folder"]),
+        gcs_address=facts["gcs_address"],
+        job_id=facts["job_id"],
+    )
 
 
 def _last_words(folder: Path) -> str:
@@ -58,9 +72,15 @@ def _last_words(folder: Path) -> str:
     return "it left no log"
 
 
-def deploy(head: Head, config: dict[str, object]) -> None:
-    """Hands Serve its configuration through the same API as `serve deploy`."""
-    http.put_json(f"{head.dashboard}/api/serve/applications/", config)
+def deploy(dashboard: str, config: dict[str, Any], preloaded: Path | None) -> None:
+    """Hands Serve its configuration through the same API as `serve deploy`.
+
+    `preloaded`: the folder in which every node finds the stand-in for its engines' Python.
+    """
+    if preloaded:
+        environment = config["applications"][0].setdefault("runtime_env", {})
+        environment["py_executable"] = str(preloaded / "engine-python")
+    http.put_json(f"{dashboard}/api/serve/applications/", config)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Reads how far each replica's engine has come, and why one died, out of the logs Ray keeps."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,9 +34,9 @@ class EngineProgress:
     stage: str
 
 
-def read_progress(log_folder: Path) -> list[EngineProgress]:
+def read_progress(log_folders: Sequence[Path]) -> list[EngineProgress]:
     """Every replica that has said its name, with the furthest stage its engine logged."""
-    return sorted(filter(None, map(_progress_of, _worker_logs(log_folder))), key=lambda p: p.role)
+    return sorted(filter(None, map(_progress_of, _worker_logs(log_folders))), key=lambda p: p.role)
 
 
 def _progress_of(text: str) -> EngineProgress | None:
@@ -50,13 +50,13 @@ def _progress_of(text: str) -> EngineProgress | None:
     return EngineProgress(ROLES[name.group(1)], name.group(3), stage)
 
 
-def find_death(log_folder: Path) -> str | None:
+def find_death(log_folders: Sequence[Path]) -> str | None:
     """The first error an engine process printed, when some engine failed to start.
 
     What Ray reports is the last of a chain of consequences ("Engine core initialization failed");
     the cause is the first exception of the engine's own process.
     """
-    for text in _worker_logs(log_folder):
+    for text in _worker_logs(log_folders):
         if any(marker in text for marker in _DEATH):
             return next(_engine_errors(text), None) or next(
                 _errors(text.splitlines()), "no error text"
@@ -75,9 +75,9 @@ def _errors(lines: Iterator[str] | list[str]) -> Iterator[str]:
             yield match.group(1)
 
 
-def _worker_logs(log_folder: Path) -> Iterator[str]:
+def _worker_logs(log_folders: Sequence[Path]) -> Iterator[str]:
     """Output and errors of each worker process, joined."""
-    for out in sorted(log_folder.glob("worker-*.out")):
+    for out in (log for folder in log_folders for log in sorted(folder.glob("worker-*.out"))):
         err = out.with_suffix(".err")
         yield out.read_text(errors="replace") + (
             err.read_text(errors="replace") if err.exists() else ""

@@ -12,17 +12,18 @@ from rayspan.spec import Spec
 _NIXL_PROGRESS_DELAY_US = "1000"
 
 
-def cluster_environment(spec: Spec, pool_env: dict[str, str]) -> dict[str, str]:
+def cluster_environment(spec: Spec, pool_env: dict[str, str], alone: bool) -> dict[str, str]:
     """Environment of every process. `pool_env` is what the rendered pools set for their replicas:
     some of it is read when a library is loaded, so preloaded processes must have it from the start.
+    `alone`: the cluster has one node, which is bound to loopback.
     """
     env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     env |= {
         "RAY_USAGE_STATS_ENABLED": "0",
         "VLLM_NO_USAGE_STATS": "1",
         "RAY_metrics_report_interval_ms": "1000",
-        # Ray's own switch for "this node stands alone": it then binds to loopback.
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        # A raylet ends itself when its agent has not come up in time; on busy cores it is late.
+        "RAY_agent_register_timeout_ms": "120000",
         "RAYSPAN_NIXL_PROGRESS_DELAY_US": _NIXL_PROGRESS_DELAY_US,
         # UCX then says which transports each connection uses: what `verify` reads.
         "UCX_LOG_LEVEL": "info",
@@ -30,6 +31,8 @@ def cluster_environment(spec: Spec, pool_env: dict[str, str]) -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "JE_ARROW_MALLOC_CONF": "background_thread:false",
     }
+    if alone:
+        env["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # Ray's own switch: it binds to loopback
     env |= pool_env
     if spec.target.device == "cpu" and (libgomp := _torch_libgomp()):
         env["LD_PRELOAD"] = ":".join(filter(None, [env.get("LD_PRELOAD"), libgomp]))

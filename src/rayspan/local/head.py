@@ -16,6 +16,7 @@ import psutil
 
 from rayspan.local.preload.root import ENGINE_ENVIRONMENT
 
+HEAD = "rayspan.local.head"
 SETTINGS, FACTS = "head-settings.json", "head.json"
 
 
@@ -27,18 +28,24 @@ def hold(folder: Path, ray_settings: dict[str, Any], serve_settings: dict[str, A
     context = ray.init(**ray_settings)
     raylet = next(p.pid for p in psutil.Process().children(recursive=True) if p.name() == "raylet")
     job = ray.get_runtime_context().get_job_id()
-    _write(folder / ENGINE_ENVIRONMENT, {"RAY_JOB_ID": job, "RAY_RAYLET_PID": str(raylet)})
+    write_engine_environment(folder, job, raylet)
     serve.start(**serve_settings)
-    addresses = context.address_info
+    addresses, address = context.address_info, ray_settings["_node_ip_address"]
     facts = {
         "pid": os.getpid(),
         "dashboard": f"http://{context.dashboard_url}",
         "gcs_address": addresses["gcs_address"],
         "log_folder": f"{addresses['session_dir']}/logs",
-        "metrics_url": f"http://127.0.0.1:{addresses['metrics_export_port']}/metrics",
+        "metrics_url": f"http://{address}:{addresses['metrics_export_port']}/metrics",
+        "job_id": job,
     }
     _write(folder / FACTS, facts)
     signal.pause()
+
+
+def write_engine_environment(folder: Path, job: str, raylet: int) -> None:
+    """What a process must know before it imports Ray: the preloaded engines wait for it."""
+    _write(folder / ENGINE_ENVIRONMENT, {"RAY_JOB_ID": job, "RAY_RAYLET_PID": str(raylet)})
 
 
 def _write(path: Path, facts: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from rayspan.render.cluster import Cluster
 from rayspan.render.kv_transfer import KvRole, KvTransfer
 from rayspan.spec import Pool, PrefillDecode, Role, Spec
 from rayspan.units import Bytes
@@ -71,17 +72,19 @@ def _kv_transfer(spec: Spec, role: Role) -> KvTransfer | None:
     )
 
 
-def engine_environment(spec: Spec) -> dict[str, str]:
+def engine_environment(spec: Spec, cluster: Cluster | None = None) -> dict[str, str]:
     """Variables of every engine's processes, alike in all pools."""
-    return _transfer_environment(spec) | _cpu_environment(spec)
+    return _transfer_environment(spec, cluster) | _cpu_environment(spec)
 
 
-def _transfer_environment(spec: Spec) -> dict[str, str]:
+def _transfer_environment(spec: Spec, cluster: Cluster | None) -> dict[str, str]:
     if not isinstance(spec.serving, PrefillDecode):
         return {}
     # NIXL hands the states of Mamba and GDN layers over in this layout alone; no other layer asks.
     env = {"VLLM_SSM_CONV_STATE_LAYOUT": "DS"}
-    if spec.target.is_loopback:
+    if cluster:
+        env["UCX_NET_DEVICES"] = cluster.interface
+    elif spec.target.is_loopback:
         env["UCX_NET_DEVICES"] = "lo"
     if spec.serving.transport.kind == "tcp":
         env["UCX_TLS"] = _TCP[spec.target.device]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from rayspan.render.cluster import Cluster, pool_resource
 from rayspan.render.engine import EngineArguments, engine_arguments, engine_environment
 from rayspan.spec import SIDE_CHANNEL_BASES, Pool, Role, Spec
 
@@ -15,7 +16,8 @@ class LlmConfig:
     """A deployment of replicas that hold one engine each.
 
     `cpu_devices`: one CPU of Ray's ledger for each device; None leaves the bundles, which then hold
-    GPUs, to Ray.
+    GPUs, to Ray. `resource`: what the nodes of the pool offer, one unit a replica; None where
+    there is one node.
     """
 
     model_id: str
@@ -25,6 +27,7 @@ class LlmConfig:
     environment: dict[str, str]
     side_channel_base: int | None
     cpu_devices: int | None
+    resource: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """By Ray's names."""
@@ -48,20 +51,25 @@ class LlmConfig:
         if self.cpu_devices is not None:
             deployment["ray_actor_options"] = {"num_cpus": 0}
             config["accelerator_config"] = {"kind": "cpu"}
-            config["placement_group_config"] = {"bundles": [{"CPU": 1}] * self.cpu_devices}
+            first: dict[str, Any] = {"CPU": 1} | ({self.resource: 1} if self.resource else {})
+            bundles = [first, *[{"CPU": 1}] * (self.cpu_devices - 1)]
+            config["placement_group_config"] = {"bundles": bundles}
         return config
 
 
-def pool_config(spec: Spec, role: Role, pool: Pool, model_source: str) -> LlmConfig:
+def pool_config(
+    spec: Spec, role: Role, pool: Pool, model_source: str, cluster: Cluster | None = None
+) -> LlmConfig:
     """The LLMConfig of the pool of `role`; `model_source` is what its engines load."""
     return LlmConfig(
         model_id=spec.model.id,
         model_source=model_source,
         replicas=pool.replicas,
         engine=engine_arguments(spec, role, pool),
-        environment=engine_environment(spec),
+        environment=engine_environment(spec, cluster),
         side_channel_base=SIDE_CHANNEL_BASES.get(role),
         cpu_devices=pool.tensor_parallel if spec.target.device == "cpu" else None,
+        resource=pool_resource(role) if cluster else None,
     )
 
 

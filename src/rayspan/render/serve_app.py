@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import yaml
 
+from rayspan.render.cluster import Cluster
 from rayspan.render.pool_args import LlmConfig, pool_config
 from rayspan.spec import Role, Spec
 
@@ -15,11 +16,15 @@ _WIDTH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class ServeConfig:
-    """One application behind one endpoint. Equal specs give equal bytes."""
+    """One application behind one endpoint. Equal specs give equal bytes.
+
+    `ingress_resources`: what keeps the endpoint's replica on the head of a cluster.
+    """
 
     host: str
     port: int
     pools: dict[Role, LlmConfig]
+    ingress_resources: dict[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As Serve's REST API takes it. Each call gives a fresh copy."""
@@ -59,7 +64,7 @@ class ServeConfig:
             "ingress_cls_config": {"ingress_cls": f"{_INGRESS}:{ingress}"},
             "ingress_deployment_config": {
                 "num_replicas": 1,
-                "ray_actor_options": {"num_cpus": 0},
+                "ray_actor_options": self._ingress_options(),
             },
             **(
                 {f"{role}_config": pool for role, pool in pools.items()}
@@ -67,6 +72,10 @@ class ServeConfig:
                 else {"llm_configs": list(pools.values())}
             ),
         }
+
+    def _ingress_options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"num_cpus": 0}
+        return options | ({"resources": self.ingress_resources} if self.ingress_resources else {})
 
 
 class _Plain(yaml.SafeDumper):
@@ -76,11 +85,15 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def render_serve_config(spec: Spec, model_source: str) -> ServeConfig:
-    """`model_source`: the folder or hub id that engines load."""
+def render_serve_config(
+    spec: Spec, model_source: str, cluster: Cluster | None = None
+) -> ServeConfig:
+    """`model_source`: the folder or hub id that engines load. `cluster`: how the nodes are told
+    apart; None for one node."""
     pools = spec.pools().items()
     return ServeConfig(
-        host=spec.target.host,
+        host=cluster.address if cluster else spec.target.host,
         port=spec.target.port,
-        pools={role: pool_config(spec, role, pool, model_source) for role, pool in pools},
+        pools={role: pool_config(spec, role, pool, model_source, cluster) for role, pool in pools},
+        ingress_resources=cluster.on_head if cluster else None,
     )

@@ -27,7 +27,7 @@ def test_colocated_pools_are_read_too() -> None:
 
 def test_byte_code_is_written_and_one_thread_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    env = environment.cluster_environment(builtin_spec(), {"A": "b"})
+    env = environment.cluster_environment(builtin_spec(), {"A": "b"}, alone=True)
     assert "PYTHONDONTWRITEBYTECODE" not in env
     assert env["A"] == "b"
     assert env["OPENBLAS_NUM_THREADS"] == "1"

@@ -95,7 +95,7 @@ def _load(modules: Sequence[str], label: str) -> None:
     print(f"preloaded {label} in {seconds:.1f} s; other threads: {foreign_threads()}", flush=True)
 
 
-def main(folder: Path, preload: bool) -> Forked | None:
+def main(folder: Path, preload: bool, module: str) -> Forked | None:
     """Starts servers and head, and stays until told or forced to end. Returns in forks only."""
     adopt_orphans()
     root = os.getpid()
@@ -103,18 +103,18 @@ def main(folder: Path, preload: bool) -> Forked | None:
         if os.fork() == 0:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             return serve(folder, root)
-    head = _start_head(folder, preload)
+    head = _start_head(folder, preload, module)
     while head.poll() is None:
         signal.sigtimedwait({signal.SIGCHLD}, 1.0)
         reap_orphans(kept={head.pid})
     return _end(1)
 
 
-def _start_head(folder: Path, preload: bool) -> subprocess.Popen[bytes]:
+def _start_head(folder: Path, preload: bool, module: str) -> subprocess.Popen[bytes]:
     python, deadline = folder / "ray-python", time.monotonic() + 10
     while preload and not python.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
-    command = [str(python) if preload else sys.executable, "-m", "rayspan.local.head", str(folder)]
+    command = [str(python) if preload else sys.executable, "-m", module, str(folder)]
     with (folder / "head.log").open("wb") as log:
         return subprocess.Popen(  # noqa: S603  (a stand-in or this interpreter)
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
@@ -130,5 +130,5 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda _number, _frame: _end(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this decides
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-    if forked := main(Path(sys.argv[1]), preload=sys.argv[2] == "preload"):
+    if forked := main(Path(sys.argv[1]), preload=sys.argv[2] == "preload", module=sys.argv[3]):
         sys.exit(forked.become())

@@ -1,0 +1,1 @@
+"""Several hosts on one machine: a head and workers as namespaces joined by a bridge."""
