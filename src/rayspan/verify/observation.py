@@ -39,8 +39,12 @@ class Observation:
         """By how much a counter grew while the probes ran; an absent one is at zero."""
         return self.after.total(name, role, **labels) - self.before.total(name, role, **labels)
 
-    def grown_until_drained(self, name: str, role: str) -> float:
-        return self.drained.total(name, role) - self.before.total(name, role)
+    def grown_until_drained(self, name: str, role: str) -> dict[str, float]:
+        """By replica, for those where it grew at all."""
+        start = self.before.by_replica(name, role)
+        ended = self.drained.by_replica(name, role)
+        growth = {replica: value - start.get(replica, 0.0) for replica, value in ended.items()}
+        return {replica: value for replica, value in growth.items() if value}
 
 
 def observe(

@@ -42,8 +42,9 @@ def observe_pairs(
 
 def _one_round(deployed: Deployed, target: Target, seed: int, before: Scrape) -> Round:
     shape, read = target.known_shape(), Reader(deployed)
-    longest = (target.spec.model.max_model_len or shape.context or _LONGEST) - _NEW_TOKENS
-    probes = make_probes(round_lengths(longest), shape.vocabulary, seed)
+    longest = (target.context or _LONGEST) - _NEW_TOKENS
+    lengths = round_lengths(max(target.block_sizes()), longest)
+    probes = make_probes(lengths, shape.vocabulary, seed)
     answers = tuple(
         ask(deployed.api_base, target.spec.model.id, probe, _NEW_TOKENS) for probe in probes
     )

@@ -16,12 +16,12 @@ from rayspan.verify.reader import FINISHED
 from rayspan.verify.split import SOURCE
 
 _BITS = 8
-_LEAST = 17  # tokens of the shortest prompt less one: more than one block of most kernels
 
 
-def round_lengths(longest: int) -> tuple[int, ...]:
-    """Tokens of each prompt of a round; fewer prompts where `longest` forbids eight."""
-    lengths = tuple(_LEAST + 2**bit for bit in range(_BITS))
+def round_lengths(block: int, longest: int) -> tuple[int, ...]:
+    """Tokens of each prompt of a round, every one more than a block; fewer than eight prompts where
+    `longest` forbids them."""
+    lengths = tuple(block + 2**bit for bit in range(_BITS))
     return tuple(length for length in lengths if length <= longest)
 
 

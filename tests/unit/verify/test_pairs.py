@@ -193,8 +193,8 @@ def test_colocated_engines_are_skipped() -> None:
 
 
 def test_prompts_fit_the_model() -> None:
-    assert round_lengths(2046) == LENGTHS
-    assert round_lengths(60) == LENGTHS[:6]
+    assert round_lengths(17, 2046) == LENGTHS
+    assert round_lengths(17, 60) == LENGTHS[:6]
 
 
 @pytest.mark.parametrize(
