@@ -19,13 +19,10 @@ _SENT_COLUMN: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Bytes since the device came up, or between two readings."""
+    """Bytes since the device came up."""
 
     received: float
     sent: float
-
-    def minus(self, other: "Traffic") -> "Traffic":
-        return Traffic(self.received - other.received, self.sent - other.sent)
 
 
 class ByteCounters(Protocol):

@@ -90,6 +90,7 @@ def _answered(target: Target) -> Iterator[_Row]:
 def _refusable() -> Iterator[_Row]:
     text: dict[str, Any] = {"prompt": _PROMPT}
     chat: dict[str, Any] = {"messages": _QUESTION}
+    yield "unknown model", TEXT, text | {"model": "no-such-model"}, True
     yield "text n 2", TEXT, text | {"n": 2}, True
     yield "text prompts", TEXT, {"prompt": [_PROMPT, "One, two, three,"]}, True
     yield "text echo logprobs", TEXT, text | {"echo": True, "logprobs": 2}, True

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from rayspan.adapters.counters import ByteCounters, Files, NodeFiles, Traffic
+from rayspan.adapters.counters import ByteCounters, Files, NodeFiles
 from rayspan.errors import WorldError
 from rayspan.verify.roster import Roster
 from rayspan.verify.target import Deployed, DeployedNode
@@ -24,6 +24,10 @@ class Host:
     name: str
     interface: str
     roles: tuple[str, ...]
+
+
+Device = tuple[Host, ByteCounters]
+Way = Literal["received", "sent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +47,24 @@ class WireWindow:
     before: Reading
     after: Reading
 
-    def crossed(self, host: Host, counters: ByteCounters) -> Traffic:
+    def crossed(self, devices: Sequence[Device], way: Way) -> float:
         """Bytes of the probes: the quiet interval's rate is taken off."""
-        grown, idle = self._grown(host, counters), self.idle_share(host, counters)
-        return grown.minus(idle)
+        grown = _between(self.before, self.after, devices, way)
+        return grown - self.idle_share(devices, way)
 
-    def idle_share(self, host: Host, counters: ByteCounters) -> Traffic:
+    def idle_share(self, devices: Sequence[Device], way: Way) -> float:
         """Bytes that would have crossed without the probes, by the quiet interval's rate."""
         quiet_s = self.before.at_s - self.idle.at_s
         share = (self.after.at_s - self.before.at_s) / quiet_s if quiet_s else 0.0
-        quiet = _between(self.idle, self.before, host, counters)
-        return Traffic(quiet.received * share, quiet.sent * share)
-
-    def _grown(self, host: Host, counters: ByteCounters) -> Traffic:
-        return _between(self.before, self.after, host, counters)
+        return _between(self.idle, self.before, devices, way) * share
 
 
-def _between(first: Reading, last: Reading, host: Host, counters: ByteCounters) -> Traffic:
-    start = counters.traffic(first.files[host.name])
-    return counters.traffic(last.files[host.name]).minus(start)
+def _between(first: Reading, last: Reading, devices: Sequence[Device], way: Way) -> float:
+    def count(moment: Reading, host: Host, counters: ByteCounters) -> float:
+        traffic = counters.traffic(moment.files[host.name])
+        return traffic.received if way == "received" else traffic.sent
+
+    return sum(count(last, *device) - count(first, *device) for device in devices)
 
 
 def hosts_of(nodes: Sequence[DeployedNode], roster: Roster) -> tuple[Host, ...]:
