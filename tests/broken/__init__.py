@@ -4,6 +4,7 @@ A variant is a plugin that every vLLM process of a deployment loads when `as_plu
 PYTHONPATH: the rest of the deployment is the real one.
 """
 
+import os
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -19,4 +20,8 @@ def as_plugin(variant: str, folder: Path) -> dict[str, str]:
     (information / "entry_points.txt").write_text(
         f"[vllm.general_plugins]\n{module} = {module}:register\n"
     )
-    return {"PYTHONPATH": str(folder)}
+    return {"PYTHONPATH": os.pathsep.join([str(folder), *_already()])}
+
+
+def _already() -> list[str]:
+    return [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []

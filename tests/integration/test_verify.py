@@ -1,11 +1,31 @@
-"""`rayspan verify` on sound deployments, and on ones that are really broken, each in one way."""
+"""`rayspan verify` on sound deployments, and on ones that are really broken, each in one way.
+
+A sound one gets every check. A broken one gets those that the fault is about, and those that must
+not see it: the references alone take half a minute.
+"""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rayspan.local.run_folder import Deployment
+from rayspan.spec import PrefillDecode, Spec
+from rayspan.verify import Check, quick_verify, verify_wire
+from rayspan.verify.engine_log import read_replica_logs
+from rayspan.verify.engine_words import check_logs
+from rayspan.verify.leaks import check_leaks
+from rayspan.verify.observation import observe
+from rayspan.verify.pair_probes import observe_pairs
+from rayspan.verify.pairs import check_pairs
+from rayspan.verify.parity import check_parity
+from rayspan.verify.probes import make_probes
+from rayspan.verify.reader import Reader
+from rayspan.verify.references import run_references
+from rayspan.verify.roster import read_roster
+from rayspan.verify.target import read_target
 from tests.broken import as_plugin
 from tests.integration.conftest import Stack
 from tests.tree import ROOT
@@ -19,10 +39,8 @@ serving:
   transport: {{kind: {transport}}}
   kv_lease_s: {lease}
 """
-COLOCATED = """
-model: {id: m, source: "builtin:smollm2-135m", max_model_len: 2048, dtype: float32}
-serving: {kind: colocated, block_size: 32, kv_cache: 256MiB, max_num_batched_tokens: 512}
-"""
+SEED = 11
+VOCABULARY = 49152
 
 Checks = dict[str, dict[str, Any]]
 
@@ -31,8 +49,12 @@ def spec(transport: str = "ucx", lease: int = 60, dtype: str = "float32") -> str
     return SPEC.format(transport=transport, lease=lease, dtype=dtype)
 
 
-def verify(stack: Stack, env: dict[str, str] | None = None) -> Checks:
-    result = stack.run("verify", "--json", env=env)
+def example(name: str) -> str:
+    return (ROOT / "examples" / name / "spec.yaml").read_text()
+
+
+def verify(stack: Stack, *options: str) -> Checks:
+    result = stack.run("verify", "--json", *options)
     assert result.returncode in (0, 1), result.stderr
     return {check["name"]: check for check in json.loads(result.stdout)["checks"]}
 
@@ -41,96 +63,141 @@ def verdicts(checks: Checks) -> dict[str, str]:
     return {name: check["verdict"] for name, check in checks.items()}
 
 
-ALL_PASS = dict.fromkeys(["split", "bytes", "transport", "parity", "failures", "leaks"], "pass")
+def by_name(checks: tuple[Check, ...]) -> dict[str, str]:
+    return {check.name: check.verdict.value for check in checks}
+
+
+SPLIT = ["split", "bytes", "wire", "pairs", "transport", "nccl", "logs"]
+ALL_PASS = dict.fromkeys([*SPLIT, "metrics", "parity", "surface", "failures", "leaks"], "pass")
+ALL_PASS |= {"nccl": "skip"}
 
 
 def test_the_default_passes_every_check(stack: Stack) -> None:
     stack.serve()
     checks = verify(stack)
-    assert verdicts(checks) == ALL_PASS, checks
-
-
-def test_tcp_passes_every_check(stack: Stack) -> None:
-    stack.serve(spec(transport="tcp"))
-    checks = verify(stack)
-    assert verdicts(checks) == ALL_PASS, checks
-
-
-def test_colocated_skips_what_does_not_apply(stack: Stack) -> None:
-    stack.serve(COLOCATED)
-    checks = verify(stack)
-    skipped = dict.fromkeys(["split", "bytes", "transport", "failures"], "skip")
-    assert verdicts(checks) == ALL_PASS | skipped, checks
-
-
-@pytest.mark.parametrize("name", ["local-2p2d", "local-colocated-2"])
-def test_pools_of_several_engines_pass(stack: Stack, name: str) -> None:
-    split = "p2d" in name
-    stack.serve((ROOT / "examples" / name / "spec.yaml").read_text())
-    checks = verify(stack)
-    skipped = {} if split else dict.fromkeys(["split", "bytes", "transport", "failures"], "skip")
-    assert verdicts(checks) == ALL_PASS | skipped, checks
-    replicas = json.loads(stack.run("status", "--json").stdout)["replicas"]
-    assert [r["state"] for r in replicas] == ["RUNNING"] * (4 if split else 2)
+    assert verdicts(checks) == ALL_PASS | {"wire": "skip"}, checks
+    assert checks["wire"]["summary"] == "P and D share a host"
 
 
 def test_a_transport_other_than_asked_fails(stack: Stack) -> None:
-    """The engines run over whatever UCX likes; the record says that TCP alone was asked for."""
-    stack.serve(spec())
-    path = stack.folder / "deployment.json"
-    record = path.read_text()
-    wrong = json.loads(record)
-    wrong["spec"]["serving"]["transport"]["kind"] = "tcp"
-    try:
-        path.write_text(json.dumps(wrong))
-        checks = verify(stack)
-    finally:
-        path.write_text(record)
-    assert verdicts(checks) == ALL_PASS | {"transport": "fail"}, checks
+    """The engines run over whatever UCX likes, here shared memory; TCP was to be asked for."""
+    deployment = asking_for_tcp(stack.serve())
+    quick, wire = quick_verify(deployment).checks, verify_wire(deployment).checks
+    assert by_name(quick) == {
+        "split": "pass",
+        "bytes": "pass",
+        "transport": "fail",
+        "failures": "pass",
+    }, quick
+    assert by_name(wire) == {"split": "pass", "bytes": "pass", "wire": "fail"}, wire
 
 
-def test_a_backend_other_than_asked_fails(stack: Stack, tmp_path: Path) -> None:
-    stack.serve(spec(), env=as_plugin("other_backend", tmp_path))
+def asking_for_tcp(deployment: Deployment) -> Deployment:
+    serving = deployment.spec.serving
+    assert isinstance(serving, PrefillDecode)
+    transport = serving.transport.model_copy(update={"kind": "tcp"})
+    asked = serving.model_copy(update={"transport": transport})
+    wanted: Spec = deployment.spec.model_copy(update={"serving": asked})
+    return replace(deployment, spec=wanted)
+
+
+def test_two_by_two_over_tcp_pass_every_check(stack: Stack, tmp_path: Path) -> None:
+    stack.serve(example("local-2p2d").replace("kind: ucx", "kind: tcp"))
+    checks = verify(stack, "--record-counters", str(tmp_path))
+    assert verdicts(checks) == ALL_PASS, checks
+    assert "all 4 pairs" in checks["pairs"]["summary"]
+    replicas = json.loads(stack.run("status", "--json").stdout)["replicas"]
+    assert [(r["state"], r["node"]) for r in replicas] == [("RUNNING", "127.0.0.1")] * 4
+    recording = json.loads((tmp_path / "counters.json").read_text())
+    assert recording["facts"]["transport"] == "tcp"
+
+
+def test_colocated_engines_skip_what_does_not_apply(stack: Stack) -> None:
+    stack.serve(example("local-colocated-2"))
     checks = verify(stack)
-    assert verdicts(checks)["transport"] == "fail", checks
-    assert "UCX + POSIX, expected UCX" in checks["transport"]["summary"]
+    assert verdicts(checks) == ALL_PASS | dict.fromkeys([*SPLIT, "failures"], "skip"), checks
 
 
-def test_a_proxy_that_skips_prefill_fails(stack: Stack, tmp_path: Path) -> None:
-    stack.serve(spec(), env=as_plugin("skip_prefill", tmp_path))
-    checks = verify(stack)
-    assert (verdicts(checks)["split"], verdicts(checks)["bytes"]) == ("fail", "fail"), checks
-    assert verdicts(checks)["failures"] == "inconclusive"
-    assert verdicts(checks)["parity"] == "pass"  # and nothing but the counters can tell
+def test_one_pair_of_four_that_loses_blocks_is_named(stack: Stack, tmp_path: Path) -> None:
+    deployment = stack.serve(example("local-2p2d"), env=as_plugin("lose_pair", tmp_path))
+    target, roster = read_target(deployment), read_roster(deployment)
+    rounds = observe_pairs(deployment, target, roster, SEED, Reader(deployment).settled())
+    check = check_pairs(target, roster, rounds)
+    assert check.verdict == "fail", check
+    wrong = [item.where for item in check.evidence if not item.holds]
+    assert len(set(wrong)) == 1, check
+    assert wrong[0].startswith("bytes moved by ")
+    assert "," not in wrong[0], "one pair, and no other"
 
 
 def test_blocks_that_are_not_read_fail(stack: Stack, tmp_path: Path) -> None:
-    stack.serve(spec(), env=as_plugin("lose_blocks", tmp_path))
+    stack.serve(spec("tcp"), env=as_plugin("lose_blocks", tmp_path))
     checks = verify(stack)
-    assert (verdicts(checks)["bytes"], verdicts(checks)["parity"]) == ("fail", "fail"), checks
-    assert verdicts(checks)["split"] == "pass"  # the scheduler believes it has them
+    seen = verdicts(checks)
+    failing = dict.fromkeys(["bytes", "wire", "pairs", "parity", "surface"], "fail")
+    assert seen == ALL_PASS | failing, checks  # the scheduler believes it has them: split passes
+    assert "bytes moved by" in checks["pairs"]["summary"]
 
 
-def test_a_kernel_that_is_wrong_everywhere_fails(stack: Stack, tmp_path: Path) -> None:
+def test_a_backend_other_than_asked_fails(stack: Stack, tmp_path: Path) -> None:
+    """And a variable that vLLM does not know is told, for somebody believed in it."""
+    env = as_plugin("other_backend", tmp_path) | {"VLLM_NIXL_BACKEND": "LIBFABRIC"}
+    deployment = stack.serve(spec(), env=env)
+    checks = {check.name: check for check in quick_verify(deployment).checks}
+    assert checks["transport"].verdict == "fail"
+    assert "UCX + POSIX, expected UCX" in checks["transport"].summary
+    logs = read_replica_logs(deployment.log_folders, {})
+    check = check_logs(read_target(deployment), read_roster(deployment), logs)
+    assert check.verdict == "fail"
+    assert "Unknown vLLM environment variable" in check.summary
+
+
+def test_a_proxy_that_skips_prefill_fails(stack: Stack, tmp_path: Path) -> None:
+    deployment = stack.serve(spec(), env=as_plugin("skip_prefill", tmp_path))
+    quick = quick_verify(deployment).checks
+    assert by_name(quick) == {
+        "split": "fail",
+        "bytes": "fail",
+        "transport": "pass",
+        "failures": "inconclusive",
+    }, quick
+    target, roster = read_target(deployment), read_roster(deployment)
+    rounds = observe_pairs(deployment, target, roster, SEED, Reader(deployment).settled())
+    check = check_pairs(target, roster, rounds)
+    assert check.verdict == "fail"
+    assert "probes that no prefill engine computed: 8, expected 0" in check.summary
+
+
+def parity(deployment: Deployment) -> Check:
+    """On two prompts: one within a block, and one of several steps."""
+    target = read_target(deployment)
+    probes = make_probes([33, 529], VOCABULARY, SEED)
+    seen = observe(deployment, target, probes, drain=False)
+    known = run_references(target.spec, deployment.model_folder, probes).known
+    return check_parity(target, seen.answers, known)
+
+
+def test_a_kernel_that_is_wrong_everywhere_fails(
+    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The colocated reference is as wrong as the deployment: transformers alone can tell."""
     broken = as_plugin("wrong_rope", tmp_path)
-    stack.serve(spec(), env=broken)
-    checks = verify(stack, env=broken)
-    parity = checks["parity"]
-    assert parity["verdict"] == "fail", checks
-    wrong = {item["where"].split(" against ")[1].split(",")[0] for item in wrong_evidence(parity)}
-    assert all("transformers" in against for against in wrong), wrong
-
-
-def wrong_evidence(check: dict[str, Any]) -> list[dict[str, Any]]:
-    return [e for e in check["evidence"] if not e["holds"] and " against " in e["where"]]
+    deployment = stack.serve(spec(), env=broken)
+    monkeypatch.setenv("PYTHONPATH", broken["PYTHONPATH"])
+    check = parity(deployment)
+    assert check.verdict == "fail", check
+    wrong = [e.where for e in check.evidence if not e.holds and " against " in e.where]
+    assert wrong
+    assert all("against transformers" in where for where in wrong), wrong
 
 
 def test_kv_that_is_never_released_fails(stack: Stack, tmp_path: Path) -> None:
-    stack.serve(spec(lease=6), env=as_plugin("keep_blocks", tmp_path))
-    checks = verify(stack)
-    assert verdicts(checks)["leaks"] == "fail", checks
-    assert "prefill" in checks["leaks"]["summary"]
+    deployment = stack.serve(spec(lease=6), env=as_plugin("keep_blocks", tmp_path))
+    target = read_target(deployment)
+    seen = observe(deployment, target, make_probes([33], VOCABULARY, SEED), drain=True)
+    check = check_leaks(target, seen)
+    assert check.verdict == "fail", check
+    assert "prefill" in check.summary
 
 
 @pytest.mark.skipif(
@@ -138,5 +205,5 @@ def test_kv_that_is_never_released_fails(stack: Stack, tmp_path: Path) -> None:
 )
 def test_the_wrong_attention_of_bfloat16_on_amx_fails(stack: Stack) -> None:
     """A defect of the stack row, in every engine alike: only an independent reference sees it."""
-    stack.serve(spec(dtype="bfloat16").replace("block_size: 32", "block_size: 128"))
-    assert verdicts(verify(stack))["parity"] == "fail"
+    deployment = stack.serve(spec(dtype="bfloat16").replace("block_size: 32", "block_size: 128"))
+    assert parity(deployment).verdict == "fail"

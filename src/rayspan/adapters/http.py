@@ -48,6 +48,23 @@ def post_json(url: str, body: Json, timeout_s: float = 120.0) -> tuple[int, Json
         raise WorldError(f"no usable answer from {url}: {error or type(error).__name__}") from error
 
 
+def exchange(url: str, body: Json, timeout_s: float = 120.0) -> tuple[int, str]:
+    """Status and whole text of the answer, streamed or not; status 0 and why when none came."""
+    try:
+        answer = httpx.post(url, json=body, timeout=timeout_s)
+    except httpx.TransportError as error:
+        return 0, str(error) or type(error).__name__
+    return answer.status_code, answer.text
+
+
+async def exchange_within(app: Any, path: str, body: Json) -> tuple[int, str]:
+    """As `exchange`, with an ASGI application of this process instead of a server."""
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://within") as client:
+        answer = await client.post(path, json=body, timeout=None)
+    return answer.status_code, answer.text
+
+
 def stream_events(url: str, body: Json, timeout_s: float = 120.0) -> Iterator[Json]:
     """The objects of a server-sent event stream up to `[DONE]`.
 

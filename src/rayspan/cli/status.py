@@ -29,7 +29,7 @@ def command(
 
 def _table(status: Status) -> Table:
     table = Table(box=None)
-    for heading in ("POOL", "REPLICA", "STATE", "PIDS", "PORTS", "MEMORY", "KV IN USE"):
+    for heading in ("POOL", "REPLICA", "STATE", "NODE", "PIDS", "PORTS", "MEMORY", "KV IN USE"):
         table.add_column(heading, overflow="fold")
     for replica in status.replicas:
         table.add_row(*_cells(replica))
@@ -42,6 +42,7 @@ def _cells(replica: Replica) -> tuple[str, ...]:
         replica.role,
         replica.replica,
         replica.state,
+        replica.node or "-",
         " ".join(map(str, replica.pids)),
         " ".join(map(str, known)) or "-",
         f"{replica.memory_bytes / 2**30:.2f} GiB",

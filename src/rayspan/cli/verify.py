@@ -1,5 +1,6 @@
 """`rayspan verify`"""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,10 +12,14 @@ from rayspan.verify import run_verify
 
 
 def command(
+    record_counters: Annotated[
+        Path | None,
+        typer.Option(help="Keep the nodes' counter files, before and after, in this folder."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Prove that the running deployment is what its spec asked for."""
-    report = run_verify(current_deployment())
+    report = run_verify(current_deployment(), record=record_counters)
     if as_json:
         print_json(report.to_dict())
     else:

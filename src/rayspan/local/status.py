@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import psutil
 
-from rayspan.adapters import http, processes
-from rayspan.adapters.metrics import ROLES
+from rayspan.adapters import processes
+from rayspan.adapters.replicas import ServeReplica, read_app
 from rayspan.errors import WorldError
 from rayspan.local.run_folder import Deployment, read_record, run_folder
 
@@ -17,6 +17,7 @@ class Replica:
     role: str
     replica: str
     state: str
+    node: str  # address
     pids: tuple[int, ...]
     ports: tuple[int, ...]
     memory_bytes: int
@@ -43,37 +44,31 @@ def current_deployment() -> Deployment:
 
 def read_status(deployment: Deployment, kv_used: dict[str, float]) -> Status:
     """`kv_used`: share of the KV cache in use by replica id, as far as it is known."""
-    answer = http.get_json(f"{deployment.dashboard}/api/serve/applications/") or {}
-    app = answer.get("applications", {}).get("default", {})
-    replicas = [
-        _replica(role, replica, kv_used)
-        for name, details in app.get("deployments", {}).items()
-        if (role := ROLES.get(name.partition(":")[0]))
-        for replica in details["replicas"]
-    ]
+    app = read_app(deployment.dashboard)
     tree = psutil.Process(deployment.root_pid).children(recursive=True)
     return Status(
         name=deployment.spec.name,
         api_base=deployment.api_base,
-        app_state=app.get("status", "UNREACHABLE"),
-        message=app.get("message", ""),
-        replicas=tuple(sorted(replicas, key=lambda r: (r.role != "prefill", r.role, r.replica))),
+        app_state=app.state,
+        message=app.message,
+        replicas=tuple(_replica(found, kv_used) for found in app.replicas),
         memory_bytes=sum(processes.pss_bytes(p.pid) for p in tree),
     )
 
 
-def _replica(role: str, details: dict[str, object], kv_used: dict[str, float]) -> Replica:
-    replica, pid = str(details["replica_id"]), details.get("pid")
-    pids = _with_engine(pid) if isinstance(pid, int) else []
-    ports = sorted({port for found in processes.listening_ports(pids).values() for port in found})
+def _replica(found: ServeReplica, kv_used: dict[str, float]) -> Replica:
+    pids = [] if found.pid is None else _with_engine(found.pid)
+    listening = processes.listening_ports(pids).values()
+    ports = sorted({port for those in listening for port in those})
     return Replica(
-        role=role,
-        replica=replica,
-        state=str(details["state"]),
+        role=found.role,
+        replica=found.replica,
+        state=found.state,
+        node=found.node,
         pids=tuple(pids),
         ports=tuple(ports),
         memory_bytes=sum(map(processes.pss_bytes, pids)),
-        kv_used=kv_used.get(replica),
+        kv_used=kv_used.get(found.replica),
     )
 
 

@@ -1,7 +1,7 @@
 """Proof that a running deployment is what its spec asked for."""
 
-from rayspan.verify.observation import kv_in_use
-from rayspan.verify.suite import quick_verify, run_verify
+from rayspan.verify.reader import kv_in_use
+from rayspan.verify.suite import quick_verify, run_verify, verify_wire
 from rayspan.verify.verdict import Check, Evidence, Report, Verdict
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "kv_in_use",
     "quick_verify",
     "run_verify",
+    "verify_wire",
 ]

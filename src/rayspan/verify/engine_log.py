@@ -1,13 +1,14 @@
-"""Which KV transport each engine process opened, read from its own words in Ray's log folder."""
+"""What engine processes said in Ray's log folders: which KV transport each opened, and the rest."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rayspan.adapters.metrics import ROLES
 
 _REPLICA = re.compile(r"default_(Prefill|Decode|LLMServer):\S+ (\w+)")
+_WORKER = re.compile(r"^\(Worker\S* pid=(\d+)\)", re.MULTILINE)
 _BACKEND = re.compile(r"\(Worker\S* pid=(\d+)\).*Backend (\w+) was instantiated")
 _UCX = r"^\[[\d.]+\] \[[^\]:]+:(\d+) *:\d+\].*UCX +INFO +"
 _UCX_LANES = re.compile(_UCX + r"\S+ (?:self|intra-node|inter-node) cfg#\d+ (.*)$", re.MULTILINE)
@@ -28,10 +29,56 @@ class EngineTransport:
     lanes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ReplicaLog:
+    """All that a replica and its engine said, and the part that was new."""
+
+    role: str
+    replica: str
+    text: str
+    fresh: str
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether it is the log of an engine's processes, and not of a replica without them."""
+        return bool(_WORKER.search(self.text))
+
+    def processes_saying(self, words: str) -> frozenset[int]:
+        lines = (line for line in self.text.splitlines() if words in line)
+        return frozenset(int(found.group(1)) for found in map(_WORKER.match, lines) if found)
+
+
+def log_sizes(log_folders: Sequence[Path]) -> dict[Path, int]:
+    """How long each log is by now, in bytes."""
+    return {path: path.stat().st_size for path in _logs(log_folders, "worker-*")}
+
+
+def read_replica_logs(
+    log_folders: Sequence[Path], since: Mapping[Path, int]
+) -> tuple[ReplicaLog, ...]:
+    """The logs of engines' replicas; what was there when `since` was taken is not fresh."""
+    found = []
+    for out in _logs(log_folders, "worker-*.out"):
+        text = _whole(out)
+        if named := _REPLICA.search(text):
+            fresh = "".join(_from(path, since) for path in (out, out.with_suffix(".err")))
+            found.append(ReplicaLog(ROLES[named.group(1)], named.group(2), text, fresh))
+    return tuple(found)
+
+
+def _logs(log_folders: Sequence[Path], pattern: str) -> Iterator[Path]:
+    return (path for folder in log_folders for path in sorted(folder.glob(pattern)))
+
+
+def _from(path: Path, since: Mapping[Path, int]) -> str:
+    if not path.exists():
+        return ""
+    return path.read_bytes()[since.get(path, 0) :].decode(errors="replace")
+
+
 def read_engine_transports(log_folders: Sequence[Path]) -> tuple[EngineTransport, ...]:
     """Every worker process that opened NIXL, by role and replica."""
-    paths = (path for folder in log_folders for path in sorted(folder.glob("worker-*.out")))
-    logs = map(_whole, paths)
+    logs = map(_whole, _logs(log_folders, "worker-*.out"))
     found = (engine for text in logs for engine in parse_engine_log(text))
     return tuple(sorted(found, key=lambda engine: (engine.role, engine.replica, engine.pid)))
 

@@ -3,7 +3,7 @@
 from rayspan.verify.bytes import TRANSFERS
 from rayspan.verify.observation import Observation
 from rayspan.verify.target import Target
-from rayspan.verify.verdict import Check, equal, inconclusive, judge, skip
+from rayspan.verify.verdict import Check, Evidence, equal, inconclusive, judge, skip
 
 NAME = "failures"
 COUNTERS = {
@@ -15,14 +15,11 @@ COUNTERS = {
 
 def check_failures(target: Target, seen: Observation) -> Check:
     """A counter that never counted is absent: zero, if transfers happened that it could count."""
-    evidence = [equal("probes without an answer", len(seen.answers) - len(seen.answered), 0)]
+    unanswered = [answer.error for answer in seen.answers if answer.error]
+    because = f" ({unanswered[0]})" if unanswered else ""
+    evidence = [equal(f"probes without an answer{because}", len(unanswered), 0)]
     if target.split:
-        evidence += [
-            equal(
-                what, sum(seen.grown_until_drained(name, role) for role in target.spec.pools()), 0
-            )
-            for what, name in COUNTERS.items()
-        ]
+        evidence += [item for what in COUNTERS for item in _counted(target, seen, what)]
     transfers = seen.grown(TRANSFERS, "decode")
     none_wrong = all(item.holds for item in evidence)
     if not target.split and none_wrong:
@@ -30,3 +27,13 @@ def check_failures(target: Target, seen: Observation) -> Check:
     if none_wrong and not transfers:
         return inconclusive(NAME, "no failure was counted, but no transfer either", evidence)
     return judge(NAME, f"none in {transfers:.0f} transfers", evidence)
+
+
+def _counted(target: Target, seen: Observation, what: str) -> list[Evidence]:
+    """One for each engine that counted any, or one for them all."""
+    found = [
+        equal(f"{what} of {role} {replica}", number, 0)
+        for role in target.spec.pools()
+        for replica, number in seen.grown_until_drained(COUNTERS[what], role).items()
+    ]
+    return found or [equal(what, 0, 0)]

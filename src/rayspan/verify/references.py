@@ -1,7 +1,7 @@
 """Runs the references for parity, each in a process of its own."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rayspan.adapters.json_job import run_json_job
@@ -10,35 +10,57 @@ from rayspan.render.engine import engine_arguments, engine_environment
 from rayspan.spec import Role, Spec
 from rayspan.verify.parity import Continuation, Reference
 from rayspan.verify.probes import NEW_TOKENS, Probe
+from rayspan.verify.replies import Reply
 
 INDEPENDENT = "transformers in float32"
 COLOCATED = "a colocated engine"
 _TIMEOUT_S = 600.0
 
 
-def run_references(spec: Spec, model: str, probes: Sequence[Probe]) -> tuple[Reference, ...]:
+@dataclass(frozen=True, slots=True)
+class References:
+    """What the references say of the probes, and the colocated one of `requests`: its replies, or
+    why there are none."""
+
+    known: tuple[Reference, ...] = ()
+    replies: tuple[Reply, ...] = ()
+    problem: str = ""
+
+
+def run_references(
+    spec: Spec,
+    model: str,
+    probes: Sequence[Probe],
+    requests: Sequence[tuple[str, Mapping[str, Any]]] = (),
+) -> References:
     """A reference that cannot be had says why instead of failing."""
-    job = {"model": model, "prompts": [list(p.prompt) for p in probes], "new_tokens": NEW_TOKENS}
+    prompts = [list(p.prompt) for p in probes]
+    job = {"model": model, "prompts": prompts, "new_tokens": NEW_TOKENS}
     pools = spec.pools()
     role: Role = "decode" if "decode" in pools else "colocated"
     alone = replace(engine_arguments(spec, role, pools[role]), kv_transfer=None)
     env = {"HF_HUB_OFFLINE": "1"}
-    return (
-        _run(INDEPENDENT, "rayspan.verify.reference", job, env),
-        _run(
-            COLOCATED,
-            "rayspan.verify.colocated_reference",
-            job | {"engine": alone.to_dict()},
-            env | engine_environment(spec),
-        ),
+    asked = job | {"engine": alone.to_dict(), "name": spec.model.id, "requests": list(requests)}
+    independent, problem = _run("rayspan.verify.reference", job, env)
+    own, own_problem = _run(
+        "rayspan.verify.colocated_reference", asked, env | engine_environment(spec)
     )
+    own = own or {"continuations": [], "replies": []}
+    known = (
+        _reference(INDEPENDENT, independent or [], problem),
+        _reference(COLOCATED, own["continuations"], own_problem),
+    )
+    return References(known, tuple((s, t) for s, t in own["replies"]), own_problem)
 
 
-def _run(name: str, module: str, job: Mapping[str, Any], env: Mapping[str, str]) -> Reference:
+def _reference(name: str, result: Sequence[Mapping[str, Any]], problem: str) -> Reference:
+    found = (Continuation(tuple(r["token_ids"]), tuple(r["gaps"])) for r in result)
+    return Reference(name, tuple(found), problem)
+
+
+def _run(module: str, job: Mapping[str, Any], env: Mapping[str, str]) -> tuple[Any, str]:
+    """The job's result, or none and why."""
     try:
-        result = run_json_job(module, job, _TIMEOUT_S, env)
+        return run_json_job(module, job, _TIMEOUT_S, env), ""
     except WorldError as error:
-        return Reference(name, problem=error.message)
-    return Reference(
-        name, tuple(Continuation(tuple(r["token_ids"]), tuple(r["gaps"])) for r in result)
-    )
+        return None, error.message

@@ -1,7 +1,8 @@
 """Did prefill compute the prompts, and did decode take them over, to the token?"""
 
 from rayspan.plan.kv_bytes import Request, handed_tokens
-from rayspan.verify.observation import FINISHED, Observation
+from rayspan.verify.observation import Observation
+from rayspan.verify.reader import FINISHED
 from rayspan.verify.target import Target
 from rayspan.verify.verdict import Check, equal, inconclusive, judge, skip
 

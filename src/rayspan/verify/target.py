@@ -1,6 +1,7 @@
 """What is verified: a running deployment, and what its spec and its model promise."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +14,19 @@ from rayspan.spec import Pool, PrefillDecode, Spec
 _DEFAULT_BLOCK = {"cpu": 128, "cuda": 16}
 _DEFAULT_STEP_TOKENS = 512
 _AUTO = "auto"
+
+
+class DeployedNode(Protocol):
+    """A Ray node, as this machine sees it. `interface` holds `address`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def root_pid(self) -> int: ...
+    @property
+    def interface(self) -> str: ...
 
 
 class Deployed(Protocol):
@@ -28,6 +42,10 @@ class Deployed(Protocol):
     def log_folders(self) -> tuple[Path, ...]: ...
     @property
     def model_folder(self) -> str: ...
+    @property
+    def dashboard(self) -> str: ...
+    @property
+    def nodes(self) -> Sequence[DeployedNode]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +55,13 @@ class Target:
     spec: Spec
     shape: ModelShape | None
     unknown_shape: str = ""
+    end_token: int | None = None
+
+    def known_shape(self) -> ModelShape:
+        """Raises InputError when it is not known."""
+        if self.shape is None:
+            raise InputError(f"the expected numbers are unknown: {self.unknown_shape}")
+        return self.shape
 
     @property
     def split(self) -> bool:
@@ -72,6 +97,11 @@ class Target:
     def block_sizes(self) -> tuple[int, ...]:
         return tuple(sorted({self.block_size(pool) for pool in self.spec.pools().values()}))
 
+    @property
+    def context(self) -> int | None:
+        """The longest prompt and answer together, in tokens."""
+        return self.spec.model.max_model_len or (self.shape.context if self.shape else None)
+
     def step_tokens(self) -> int:
         """Tokens that the engine computing prompts takes in one step."""
         first = next(iter(self.spec.pools().values()))
@@ -97,9 +127,17 @@ def _explicit(dtype: object) -> str | None:
 def read_target(deployed: Deployed) -> Target:
     """Never raises for an unknown model: the checks that need its shape then say so."""
     try:
-        return Target(deployed.spec, read_shape(_read_config(deployed.model_folder)))
+        config = _read_config(deployed.model_folder)
+        return Target(deployed.spec, read_shape(config), end_token=_end_token(config))
     except InputError as error:
         return Target(deployed.spec, None, error.message)
+
+
+def _end_token(config: dict[str, object]) -> int | None:
+    """The first token id that ends an answer."""
+    named = config.get("eos_token_id")
+    first = named[0] if isinstance(named, list) and named else named
+    return first if isinstance(first, int) else None
 
 
 def _read_config(model_folder: str) -> dict[str, object]:

@@ -1,14 +1,19 @@
 """Recordings of a real deployment, and small ones made up in the same form."""
 
+import json
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rayspan.adapters.metrics import Scrape, parse_scrape
 from rayspan.facts.shape import Attention, ModelShape
-from rayspan.spec import Spec
+from rayspan.spec import PrefillDecode, Spec
 from rayspan.verify.observation import Observation
 from rayspan.verify.probes import Answer, Probe
+from rayspan.verify.roster import Member, Roster
 from rayspan.verify.target import Target
+from rayspan.verify.wire_window import Host, Reading, WireWindow
 
 DATA = Path(__file__).parents[2] / "data"
 LENGTHS = (1, 31, 32, 33, 529)
@@ -37,6 +42,37 @@ SOUND: dict[tuple[str, ...], float] = {
 }
 
 
+@dataclass(frozen=True)
+class Node:
+    name: str = "head"
+    address: str = "127.0.0.1"
+    root_pid: int = field(default_factory=os.getpid)
+    interface: str = "lo"
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A record of something that is not up."""
+
+    spec: Spec
+    model_folder: str = "/nowhere"
+    api_base: str = "http://there"
+    metrics_urls: tuple[str, ...] = ("http://there/metrics",)
+    log_folders: tuple[Path, ...] = (Path("/nowhere"),)
+    dashboard: str = "http://there:8265"
+    nodes: tuple[Node, ...] = field(default_factory=lambda: (Node(),))
+
+
+ROSTER = Roster((Member("prefill", "p0", 11, "worker-1"), Member("decode", "d0", 12, "worker-2")))
+
+
+def recorded_window(name: str) -> WireWindow:
+    """What `verify --record-counters` wrote."""
+    whole = json.loads((DATA / name / "counters.json").read_text())
+    hosts = tuple(Host(h["name"], h["interface"], tuple(h["roles"])) for h in whole["hosts"])
+    return WireWindow(hosts, *(Reading(**whole[moment]) for moment in ("idle", "before", "after")))
+
+
 def spec_of(transport: str = "ucx", **changes: object) -> Spec:
     pool = {"block_size": 32, "max_num_batched_tokens": 512}
     return Spec.model_validate(
@@ -57,6 +93,15 @@ def split_target(transport: str = "ucx", dtype: str = "float32") -> Target:
     spec = spec_of(transport)
     model = spec.model.model_copy(update={"dtype": dtype})
     return Target(spec.model_copy(update={"model": model}), SMOL)
+
+
+def efa_target() -> Target:
+    """No local spec may ask for EFA."""
+    spec = spec_of()
+    assert isinstance(spec.serving, PrefillDecode)
+    transport = spec.serving.transport.model_copy(update={"kind": "efa"})
+    serving = spec.serving.model_copy(update={"transport": transport})
+    return Target(spec.model_copy(update={"serving": serving}), SMOL)
 
 
 def colocated_target() -> Target:
@@ -88,10 +133,13 @@ def answers(lengths: Sequence[int] = LENGTHS) -> tuple[Answer, ...]:
 
 def observed(
     after: Counts,
+    *,
     drained: Counts | None = None,
     held: Mapping[str, float] | None = None,
     given: Sequence[Answer] | None = None,
     others: float = 0.0,
+    gauged: Sequence[str] = (),
+    wire: WireWindow | str = "not asked for",
 ) -> Observation:
     """An observation whose counters stood at zero before."""
     return Observation(
@@ -101,4 +149,6 @@ def observed(
         answers=tuple(answers() if given is None else given),
         kv_held={"p0": 0.0, "d0": 0.0} if held is None else held,
         others_running=others,
+        gauged=frozenset(gauged),
+        wire=wire,
     )

@@ -28,12 +28,20 @@ def test_each_counter_in_each_pool_fails(what: str, name: str, role: str) -> Non
     """Counted late, too: a lease runs out after the answers are in."""
     seen = observed(SOUND, drained=SOUND | {(name, role): 1})
     check = check_failures(split_target(), seen)
-    assert (check.verdict, check.summary) == (Verdict.FAIL, f"{what}: 1.0, expected 0")
+    engine = f"{role} {role[0]}0"
+    assert (check.verdict, check.summary) == (
+        Verdict.FAIL,
+        f"{what} of {engine}: 1.0, expected 0",
+    )
 
 
 def test_a_probe_without_an_answer_fails() -> None:
     seen = observed(SOUND, given=(*answers(), REFUSED))
-    assert check_failures(split_target(), seen).verdict is Verdict.FAIL
+    check = check_failures(split_target(), seen)
+    assert (check.verdict, check.summary) == (
+        Verdict.FAIL,
+        "probes without an answer (status 500: transfer failed): 1, expected 0",
+    )
     assert check_failures(colocated_target(), seen).verdict is Verdict.FAIL
 
 

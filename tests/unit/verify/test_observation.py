@@ -1,29 +1,26 @@
 """Watching metrics that lag behind, with a clock that a sleep moves on."""
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rayspan.adapters.metrics import Scrape
-from rayspan.spec import Spec
-from rayspan.verify import observation
-from rayspan.verify.observation import KV_IN_USE, RUNNING, kv_in_use, observe
+from rayspan.verify import observation, reader
+from rayspan.verify.observation import RUNNING, observe
 from rayspan.verify.probes import Answer, Probe
-from tests.unit.verify.recorded import FINISHED, SOUND, probes, scrape_of, spec_of, split_target
+from rayspan.verify.reader import KV_IN_USE, kv_in_use
+from tests.unit.verify.recorded import (
+    FINISHED,
+    SOUND,
+    Deployment,
+    probes,
+    scrape_of,
+    spec_of,
+    split_target,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-@dataclass(frozen=True)
-class Deployment:
-    spec: Spec
-    api_base: str = "http://there"
-    metrics_urls: tuple[str, ...] = ("http://there/metrics",)
-    log_folders: tuple[Path, ...] = (Path("/nowhere"),)
-    model_folder: str = "/nowhere"
 
 
 class World:
@@ -58,7 +55,7 @@ class World:
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World(lag=1.3)
     monkeypatch.setattr(observation, "ask", world.ask)
-    monkeypatch.setattr(observation, "scrape", world.scrape)
+    monkeypatch.setattr(reader, "scrape", world.scrape)
     monkeypatch.setattr("rayspan.verify.observation.time.sleep", world.sleep)
     monkeypatch.setattr("rayspan.verify.observation.time.monotonic", lambda: world.now)
     return world
@@ -89,6 +86,7 @@ def test_draining_waits_for_kv_to_be_released(world: World) -> None:
     world.held = lambda now: 0.5 if now < 30 else 0.0
     seen = observe(DEPLOYED, split_target(), probes(), drain=True)
     assert seen.kv_held == {"p0": 0.0, "d0": 0.0}
+    assert seen.gauged == {"p0", "d0"}
     assert 30 < world.now < 45
 
 
@@ -107,5 +105,5 @@ def test_an_engine_that_reports_nothing_is_left_out(world: World) -> None:
 
 def test_kv_in_use_by_replica(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = SOUND | {(KV_IN_USE, "prefill"): 0.25}
-    monkeypatch.setattr(observation, "scrape", lambda _: scrape_of(counts))
+    monkeypatch.setattr(reader, "scrape", lambda _: scrape_of(counts))
     assert kv_in_use(["http://there/metrics"]) == {"p0": 0.25}

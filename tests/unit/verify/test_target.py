@@ -1,15 +1,13 @@
 """What a spec and a model's config make us expect."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rayspan.spec import Spec
 from rayspan.verify.target import read_target
-from tests.unit.verify.recorded import spec_of, split_target
+from tests.unit.verify.recorded import Deployment, spec_of, split_target
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
@@ -19,15 +17,6 @@ CONFIG = {
     "num_hidden_layers": 2,
     "torch_dtype": "float32",
 }
-
-
-@dataclass(frozen=True)
-class Deployment:
-    spec: Spec
-    model_folder: str
-    api_base: str = ""
-    metrics_urls: tuple[str, ...] = ()
-    log_folders: tuple[Path, ...] = (Path("/nowhere"),)
 
 
 def write_model(folder: Path, **changes: Any) -> str:
@@ -92,3 +81,9 @@ def test_engine_arguments_that_change_the_cache_are_taken() -> None:
 def test_what_is_split() -> None:
     target = split_target("tcp")
     assert (target.split, target.transport, target.lease_s) == (True, "tcp", 60)
+
+
+@pytest.mark.parametrize(("own", "found"), [(2, 2), ([7, 8], 7), (None, None), ([], None)])
+def test_the_token_that_ends_an_answer(own: object, found: int | None, tmp_path: Path) -> None:
+    folder = write_model(tmp_path, eos_token_id=own)
+    assert read_target(Deployment(spec_of(), folder)).end_token == found
