@@ -123,13 +123,28 @@ def _open_files(pid: int) -> Iterator[str]:
             yield str(descriptor.readlink())
 
 
-def kill_tree(pid: int) -> None:
-    """Kills a process and all below it; in a PID namespace, the first process takes all along."""
+def tree(pid: int) -> list[int]:
+    """A process and all below it, parents first; none when it is gone."""
     try:
-        below = [child.pid for child in psutil.Process(pid).children(recursive=True)]
+        process = psutil.Process(pid)
+        return [pid, *(child.pid for child in process.children(recursive=True))]
     except _GONE:
-        below = []
-    kill_all([pid, *below])
+        return []
+
+
+def own_pid(pid: int) -> int | None:
+    """The pid that a process has for itself and in its own PID namespace; None when it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    line = next((line for line in status.splitlines() if line.startswith("NSpid:")), "")
+    return int(line.split()[-1]) if line else None
+
+
+def kill_tree(pid: int) -> None:
+    """Kills a process and all below it."""
+    kill_all(tree(pid))
 
 
 def kill_all(pids: Sequence[int]) -> None:

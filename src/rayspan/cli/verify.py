@@ -1,14 +1,19 @@
 """`rayspan verify`"""
 
+import contextlib
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rayspan.cli.output import print_json
+from rayspan.cli.hold import interruptible
+from rayspan.cli.output import StepPrinter, print_json
 from rayspan.cli.verdict_text import report_lines
+from rayspan.lab.control import negative_control as run_control
 from rayspan.local.status import current_deployment
-from rayspan.verify import run_verify
+from rayspan.spec import Spec
+from rayspan.verify import Report, run_verify
 
 
 def command(
@@ -16,12 +21,32 @@ def command(
         Path | None,
         typer.Option(help="Keep the nodes' counter files, before and after, in this folder."),
     ] = None,
+    negative_control: Annotated[
+        bool,
+        typer.Option(
+            "--negative-control",
+            help="Check instead a throwaway pair whose KV cache does not cross the wire: the wire "
+            "check must fail on it. Needs root.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Prove that the running deployment is what its spec asked for."""
-    report = run_verify(current_deployment(), record=record_counters)
+    deployment = current_deployment()
+    if negative_control:
+        report = _control(deployment.spec)
+    else:
+        report = run_verify(deployment, record=record_counters)
     if as_json:
         print_json(report.to_dict())
     else:
         print("\n".join(report_lines(report)))
     raise typer.Exit(0 if report.passed else 1)
+
+
+def _control(spec: Spec) -> Report:
+    def warn(text: str) -> None:
+        print(f"rayspan: warning: {text}", file=sys.stderr)
+
+    with contextlib.closing(StepPrinter()) as progress, interruptible():
+        return run_control(spec, progress, warn)

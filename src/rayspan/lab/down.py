@@ -36,7 +36,8 @@ def remove_lab(folder: Path) -> Removed:
     processes.kill_all(alive)
     hunted = cluster.end_cluster(folder, read_root_pid(folder))
     isolated = lab is not None and lab.options.isolation != "none"
-    return Removed(len(alive), tuple(network.remove() if isolated else ()), hunted)
+    removed = network.remove(lab.options.label) if lab and isolated else []
+    return Removed(len(alive), tuple(removed), hunted)
 
 
 def _belongs(pid: int, folder: Path) -> bool:
@@ -44,14 +45,12 @@ def _belongs(pid: int, folder: Path) -> bool:
     return processes.is_alive(pid) and pid in processes.holders_of(folder)
 
 
-def remove_leftovers() -> None:
+def remove_leftovers(label: str) -> None:
     """What a killed lab left of its network. Raises WorldError when another lab is live on it."""
-    if not (found := network.leftovers()):
-        return
-    for name in found:
-        if name != network.BRIDGE and (pids := network.members(name)):
+    for name in network.leftovers(label):
+        if name != label and (pids := network.members(name)):
             raise WorldError(
                 f"another lab is up on this machine: {name} holds process {pids[0]}",
                 fix="end it with `rayspan lab down` and its RAYSPAN_RUN_DIR",
             )
-    network.remove()
+    network.remove(label)

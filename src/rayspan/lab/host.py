@@ -16,7 +16,6 @@ from typing import Any, Final
 from rayspan.adapters import processes
 from rayspan.errors import WorldError
 from rayspan.lab.layout import HostPlan, Isolation
-from rayspan.lab.network import namespace
 from rayspan.lab.state import host_folder
 from rayspan.local.cluster import root_command
 from rayspan.local.head import HEAD, SETTINGS
@@ -51,7 +50,7 @@ def _wrapping(folder: Path, own: Path, plan: HostPlan, isolation: Isolation) -> 
         inside = f"mount -t tmpfs -o mode=1777 rayspan-shm /dev/shm && {inside}"
     apart = _APART if isolation == "full" else ()
     ip = shutil.which("ip") or "/sbin/ip"
-    return [ip, "netns", "exec", namespace(plan.name), *apart, "sh", "-c", inside, "rayspan-host"]
+    return [ip, "netns", "exec", plan.namespace, *apart, "sh", "-c", inside, "rayspan-host"]
 
 
 def _first_inside(pid: int, own: Path) -> int:

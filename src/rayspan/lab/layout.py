@@ -10,6 +10,7 @@ from rayspan.spec import Role, Spec
 
 Isolation = Literal["full", "network", "none"]
 HEAD: Final = "head"
+LABEL: Final = "rayspan-lab"  # and a dash and a number make a name of at most 15 bytes
 _HEAD_AT, _FIRST_WORKER_AT = 10, 11
 _LOOPBACK: Final = "127.0.0.0/24"
 _MOST_WORKERS = 64
@@ -17,7 +18,10 @@ _MOST_WORKERS = 64
 
 @dataclass(frozen=True, slots=True)
 class LabOptions:
-    """What a user may choose. `bandwidth` as tc writes it ("1gbit"); `loss` in percent."""
+    """What a user may choose. `bandwidth` as tc writes it ("1gbit"); `loss` in percent.
+
+    `label` begins the name of all that the lab adds to this machine's network.
+    """
 
     workers: int = 2
     isolation: Isolation = "full"
@@ -25,6 +29,7 @@ class LabOptions:
     latency_ms: float = 0.0
     loss: float = 0.0
     subnet: str = "10.213.0.0/24"
+    label: str = LABEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,16 @@ class HostPlan:
     index: int
     cpus: int
     roles: dict[Role, int]
+    label: str = LABEL
+
+    @property
+    def namespace(self) -> str:
+        return f"{self.label}-{self.name}"
+
+    @property
+    def plug(self) -> str:
+        """This machine's end of the host's cable."""
+        return f"{self.label}-{self.index}"
 
     @property
     def is_head(self) -> bool:
@@ -56,6 +71,7 @@ class Layout:
     hosts: tuple[HostPlan, ...]
     gateway: str
     prefix: int
+    bridge: str = LABEL
 
     @property
     def head(self) -> HostPlan:
@@ -77,7 +93,7 @@ def lay_out(spec: Spec, options: LabOptions) -> Layout:
     """
     network = _network(options)
     shares = _hosts_of_pools(spec, options.workers)
-    hosts = [HostPlan(HEAD, str(network[_HEAD_AT]), 0, 1, {})]
+    hosts = [HostPlan(HEAD, str(network[_HEAD_AT]), 0, 1, {}, options.label)]
     for role, count in shares.items():
         pool = spec.pools()[role]
         for nth in range(count):
@@ -90,9 +106,10 @@ def lay_out(spec: Spec, options: LabOptions) -> Layout:
                     index,
                     max(1, replicas * pool.tensor_parallel),
                     {role: replicas},
+                    options.label,
                 )
             )
-    return Layout(tuple(hosts), str(network[1]), network.prefixlen)
+    return Layout(tuple(hosts), str(network[1]), network.prefixlen, options.label)
 
 
 def _hosts_of_pools(spec: Spec, workers: int) -> dict[Role, int]:

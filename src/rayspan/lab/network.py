@@ -9,17 +9,12 @@ from rayspan.adapters import iproute
 from rayspan.errors import WorldError
 from rayspan.lab.layout import HostPlan, LabOptions, Layout
 
-BRIDGE: Final = "rayspan-lab"
 INTERFACE: Final = "eth0"
-_PREFIX: Final = "rayspan-"
+_PROBE: Final = "rayspan-probe"
 # Nobody has this address: a bridge floods such frames, and every host drops them.
 _NOBODY: Final = "02:00:00:00:de:ad"
 _BURST: Final = "256kb"
 _QUEUE_LATENCY: Final = "50ms"
-
-
-def namespace(host: str) -> str:
-    return f"{_PREFIX}{host}"
 
 
 def why_refused() -> str:
@@ -33,19 +28,18 @@ def why_refused() -> str:
             fix="run it with sudo, or `--isolation none` for plain processes on 127.0.0.x",
         )
     iproute.check_installed()
-    probe = f"{_PREFIX}probe"
     try:
-        iproute.ip("netns", "add", probe)
+        iproute.ip("netns", "add", _PROBE)
     except WorldError as error:
         return error.message
-    iproute.ip("netns", "delete", probe)
+    iproute.ip("netns", "delete", _PROBE)
     return ""
 
 
-def leftovers() -> list[str]:
+def leftovers(label: str) -> list[str]:
     """Namespaces and bridge of a lab, live or not, by name."""
-    spaces = [name for name in iproute.namespaces() if name.startswith(_PREFIX)]
-    return [*spaces, *([BRIDGE] if iproute.succeeds("link", "show", BRIDGE) else [])]
+    spaces = [name for name in iproute.namespaces() if name.startswith(f"{label}-")]
+    return [*spaces, *([label] if iproute.succeeds("link", "show", label) else [])]
 
 
 def check_free(subnet: str) -> None:
@@ -63,30 +57,30 @@ def check_free(subnet: str) -> None:
 
 def build(layout: Layout, options: LabOptions) -> None:
     """Bridge, namespaces and cables. Raises WorldError when the kernel refuses a part."""
-    iproute.ip("link", "add", BRIDGE, "type", "bridge")
-    iproute.ip("address", "add", f"{layout.gateway}/{layout.prefix}", "dev", BRIDGE)
-    iproute.ip("link", "set", BRIDGE, "up")
+    iproute.ip("link", "add", layout.bridge, "type", "bridge")
+    iproute.ip("address", "add", f"{layout.gateway}/{layout.prefix}", "dev", layout.bridge)
+    iproute.ip("link", "set", layout.bridge, "up")
     for host in layout.hosts:
-        iproute.ip("netns", "add", namespace(host.name))
+        iproute.ip("netns", "add", host.namespace)
         plug_in(host, layout)
-        shape(host.name, options)
+        shape(host, options)
 
 
 def plug_in(host: HostPlan, layout: Layout) -> None:
     """A cable from the host's namespace to the bridge."""
-    space, plug = namespace(host.name), f"rs{host.index}"
+    space, plug = host.namespace, host.plug
     iproute.ip("link", "add", plug, "type", "veth", "peer", "name", INTERFACE, "netns", space)
-    iproute.ip("link", "set", plug, "master", BRIDGE, "up")
+    iproute.ip("link", "set", plug, "master", layout.bridge, "up")
     iproute.ip("-n", space, "link", "set", "lo", "up")
     iproute.ip("-n", space, "address", "add", f"{host.address}/{layout.prefix}", "dev", INTERFACE)
     iproute.ip("-n", space, "link", "set", INTERFACE, "up")
     iproute.ip("-n", space, "route", "add", "default", "via", layout.gateway)
 
 
-def shape(host: str, options: LabOptions) -> None:
+def shape(host: HostPlan, options: LabOptions) -> None:
     """What the host sends is slowed, delayed and lost as asked; what it receives was so at the
     sender. Raises WorldError when the kernel lacks the queue."""
-    where = ("-n", namespace(host), "qdisc", "replace", "dev", INTERFACE, "root")
+    where = ("-n", host.namespace, "qdisc", "replace", "dev", INTERFACE, "root")
     rate = ("rate", options.bandwidth) if options.bandwidth else ()
     if options.latency_ms or options.loss:
         delay = ("delay", f"{options.latency_ms}ms") if options.latency_ms else ()
@@ -111,18 +105,18 @@ def cut(one: HostPlan, other: HostPlan) -> None:
     """Frames between two hosts get lost, both ways, as on a broken cable: nobody is told."""
     for here, there in ((one, other), (other, one)):
         neighbour = (there.address, "lladdr", _NOBODY, "dev", INTERFACE, "nud", "permanent")
-        iproute.ip("-n", namespace(here.name), "neighbour", "replace", *neighbour)
+        iproute.ip("-n", here.namespace, "neighbour", "replace", *neighbour)
 
 
 def heal(one: HostPlan, other: HostPlan) -> None:
     for here, there in ((one, other), (other, one)):
         if is_cut(here, there):
-            space = namespace(here.name)
+            space = here.namespace
             iproute.ip("-n", space, "neighbour", "delete", there.address, "dev", INTERFACE)
 
 
 def is_cut(here: HostPlan, there: HostPlan) -> bool:
-    found = iproute.ip_json("-n", namespace(here.name), "neighbour", "show", there.address)
+    found = iproute.ip_json("-n", here.namespace, "neighbour", "show", there.address)
     return any(entry.get("lladdr") == _NOBODY for entry in found)
 
 
@@ -131,12 +125,10 @@ def members(name: str) -> list[int]:
     return [int(pid) for pid in iproute.ip("netns", "pids", name).split()]
 
 
-def remove() -> list[str]:
-    """Removes every lab namespace and the bridge, whoever left them; their names."""
-    found = leftovers()
+def remove(label: str) -> list[str]:
+    """Removes every namespace and the bridge of a lab, whoever left them; their names."""
+    found = leftovers(label)
     for name in found:
-        if name != BRIDGE:
-            iproute.ip("netns", "delete", name)
-    if BRIDGE in found:
-        iproute.ip("link", "delete", BRIDGE)
+        kind = ("link",) if name == label else ("netns",)
+        iproute.ip(*kind, "delete", name)
     return found

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import psutil
-
 from rayspan.adapters import processes
 from rayspan.lab import network
 from rayspan.lab.layout import HostPlan
@@ -43,11 +41,6 @@ def _host(lab: Lab, plan: HostPlan, joined: set[str]) -> Host:
         roles=plan.roles,
         state=state,
         pid=pid,
-        memory_bytes=_memory(pid) if alive else 0,
+        memory_bytes=sum(map(processes.pss_bytes, processes.tree(pid))),
         cut_from=tuple(o.name for o in others if linked and network.is_cut(plan, o)),
     )
-
-
-def _memory(pid: int) -> int:
-    tree = [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
-    return sum(map(processes.pss_bytes, tree))

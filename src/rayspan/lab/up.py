@@ -29,15 +29,20 @@ _POLL_S = 0.1
 
 
 def lab_up(
-    spec: Spec, options: LabOptions, progress: Progress, warn: Callable[[str], None]
+    spec: Spec,
+    options: LabOptions,
+    progress: Progress,
+    warn: Callable[[str], None],
+    folder: Path | None = None,
 ) -> Deployment:
     """Starts the hosts and runs `spec` on them as on a cluster.
 
     Falls back to plain processes, with a warning, where the kernel refuses namespaces. On any
     error, and when interrupted, the whole lab is removed first. Raises InputError for a spec that
-    does not fit the lab, WorldError for what the machine cannot do.
+    does not fit the lab, WorldError for what the machine cannot do. `folder`: the run folder, the
+    user's own when left out.
     """
-    folder = run_folder()
+    folder = folder or run_folder()
     check_stack_installed()
     _check_device(spec)
     layout = lay_out(spec, options)
@@ -50,7 +55,7 @@ def lab_up(
         model = model_source.resolve_model(spec)
         host.check_memory(spec, model)
         if options.isolation != "none":
-            down.remove_leftovers()
+            down.remove_leftovers(options.label)
             network.check_free(options.subnet)
         try:
             return _start(folder, Lab(options, spec), layout, model, progress)
