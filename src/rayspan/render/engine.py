@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rayspan.render.cluster import Cluster
-from rayspan.render.kv_transfer import KvRole, KvTransfer
+from rayspan.render.kv_transfer import GUARD_SCHEDULER, KvRole, KvTransfer
 from rayspan.spec import Pool, PrefillDecode, Role, Spec
 from rayspan.units import Bytes
 
@@ -40,9 +40,13 @@ class EngineArguments:
             "max_num_seqs": self.max_num_seqs,
             "max_num_batched_tokens": self.max_num_batched_tokens,
             "kv_transfer_config": self.kv_transfer and self.kv_transfer.to_dict(),
+            "scheduler_cls": GUARD_SCHEDULER if self._is_guarded() else None,
         }
         said = {name: value for name, value in named.items() if value is not None}
         return {"seed": 0, **self.raw, **said}
+
+    def _is_guarded(self) -> bool:
+        return self.kv_transfer is not None and self.kv_transfer.guarded
 
 
 def engine_arguments(spec: Spec, role: Role, pool: Pool) -> EngineArguments:
@@ -69,6 +73,7 @@ def _kv_transfer(spec: Spec, role: Role) -> KvTransfer | None:
         backends=("UCX",),
         lease_s=spec.serving.kv_lease_s,
         buffer_device="cpu" if spec.target.device == "cpu" else None,
+        guarded=spec.serving.server == "rayspan",
     )
 
 

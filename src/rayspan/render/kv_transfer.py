@@ -1,9 +1,11 @@
 """How an engine hands its KV cache over, or takes one: vLLM's `kv_transfer_config`."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 KvRole = Literal["kv_producer", "kv_consumer"]
+GUARD_CONNECTOR: Final = "rayspan.serving.guard.connector"
+GUARD_SCHEDULER: Final = "rayspan.serving.guard.scheduler.guarded_scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,7 @@ class KvTransfer:
     backends: tuple[str, ...]
     lease_s: int
     buffer_device: str | None = None
+    guarded: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The failure policy stands at the top, the backends one level down: in the other's place
@@ -25,6 +28,9 @@ class KvTransfer:
             "kv_load_failure_policy": "fail",
             "kv_connector_extra_config": extra,
         }
+        if self.guarded:
+            # Ray Serve LLM sets the side channel up by the connector's name, so that stays.
+            config["kv_connector_module_path"] = GUARD_CONNECTOR
         if self.buffer_device is not None:
             config["kv_buffer_device"] = self.buffer_device
         return config

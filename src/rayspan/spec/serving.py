@@ -36,6 +36,11 @@ class PrefillDecode(Strict):
     transport: Transport = Field(
         default_factory=Transport, description="How the KV cache travels. Left out: ucx."
     )
+    server: Literal["rayspan", "upstream"] = Field(
+        default="rayspan",
+        description="rayspan: a request whose KV cache was not read whole and in time fails. "
+        "upstream: vLLM alone, which on some models answers it with wrong text.",
+    )
     # The decode engine renews the lease every sixth of it, in whole seconds, so that less than six
     # would mean at every step (vllm .../nixl/base_scheduler.py, _heartbeat_interval).
     kv_lease_s: int = Field(

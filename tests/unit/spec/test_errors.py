@@ -16,7 +16,7 @@ ONE_FAULT = {
     # Keys.
     SPLIT + "  prefil: {}\n": (
         '4:3: serving.prefil: unknown field; did you mean "prefill"? '
-        "allowed: decode, kind, kv_lease_s, prefill, transport"
+        "allowed: decode, kind, kv_lease_s, prefill, server, transport"
     ),
     SPLIT + "  decode: {replcas: 2}\n": (
         f'4:12: serving.decode.replcas: unknown field; did you mean "replicas"? '
