@@ -20,9 +20,10 @@ from ray.llm._internal.serve.core.configs.openai_api_models import (
 )
 from ray.serve.llm.ingress import OpenAiIngress
 from starlette.requests import Request  # FastAPI reads the annotations
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from rayspan.serving.refusals import Refusal, internal_field, under_prefill_decode
+from rayspan.serving.streams import with_an_end
 
 RefusalRule = Callable[[dict[str, Any]], Refusal | None]
 
@@ -63,11 +64,14 @@ class Ingress(OpenAiIngress):  # type: ignore[misc]
 
     async def _answer(self, answering: Any) -> Response:
         try:
-            return await answering  # type: ignore[no-any-return]
+            answer: Response = await answering
         except HTTPException as error:
             missing = error.status_code == HTTPStatus.NOT_FOUND
             code = "model_not_found" if missing else "invalid_parameter"
             return _openai_error(error.status_code, str(error.detail), "model", code)
+        if isinstance(answer, StreamingResponse):
+            answer.body_iterator = with_an_end(answer.body_iterator)
+        return answer
 
 
 class PrefillDecodeIngress(Ingress):
