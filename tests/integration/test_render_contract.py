@@ -67,10 +67,12 @@ def test_every_deployment_gets_its_options(name: str) -> None:
         devices = pool.get_engine_config().num_devices
         kind = "CPU" if pool.accelerator_config.kind == "cpu" else "GPU"
         assert pool.get_engine_config().placement_bundles == [{kind: 1}] * devices
+        wanted = "STRICT_SPREAD" if name == "cuda-two-nodes" else "PACK"
+        assert pool.get_engine_config().placement_strategy == wanted
         assert pool.deployment_config["health_check_timeout_s"] >= 30
 
 
-@pytest.mark.parametrize("name", [name for name in CONFIGS if "colocated" not in name])
+@pytest.mark.parametrize("name", [name for name in CONFIGS if "-pd" in name or "2p2d" in name])
 def test_vllm_reads_the_hand_over_where_it_is_written(name: str) -> None:
     from vllm.config import KVTransferConfig
 
