@@ -1,0 +1,5 @@
+"""Runs on real GPUs, started by hand: nothing here is collected by pytest, and CI has no GPU.
+
+Each is `python -m tests.gpu.NAME` in the repository's root, prints a table and writes its raw
+records to the folder in $OUT, or to the current one.
+"""
