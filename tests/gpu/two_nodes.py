@@ -3,12 +3,13 @@
     python -m tests.gpu.two_nodes [--model FOLDER] [--direct]
 
 Serves what `rayspan render` writes, with `placement: strict-spread`, and compares greedy answers
-with transformers in float32. Without --direct NCCL may use neither peer access nor shared memory:
-what is left to it is what two hosts have.
+with transformers in float32. Without --direct NCCL is told that the nodes are two hosts: it may use
+neither peer access nor shared memory between them.
 """
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import time
@@ -49,17 +50,28 @@ LENGTHS = [1, 15, 16, 17, 100, 333, 600, 1500] * 4
 _VOCABULARY = 512  # ids that any model here has
 NEW_TOKENS = 16
 CUTS = {"TP=2": "tensor_parallel", "PP=2": "pipeline_parallel"}
-AS_TWO_HOSTS = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
+# Memory that GPUs of one host share is not what two hosts have.
+ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",
+    "NCCL_NVLS_ENABLE": "0",
+    "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
+    "VLLM_ALLREDUCE_USE_SYMM_MEM": "0",
+    "VLLM_USE_FLASHINFER_SAMPLER": "0",
+}
+_NCCL = re.compile(r"NCCL INFO .*?(nNodes \d+|via (?:P2P|SHM|NET)/\w+)")
 
 
-def start_nodes() -> Any:
+def start_nodes(direct: bool) -> Any:
     """Two Ray nodes; each sees one GPU of this host."""
     import ray  # noqa: PLC0415  (heavy)
     from ray.cluster_utils import Cluster  # noqa: PLC0415  (heavy)
 
     cluster = Cluster()
     for gpu in ("0", "1"):
-        cluster.add_node(num_cpus=4, num_gpus=1, env_vars={"CUDA_VISIBLE_DEVICES": gpu})
+        env = {"CUDA_VISIBLE_DEVICES": gpu, "NCCL_DEBUG": "INFO"}
+        if not direct:
+            env["NCCL_HOSTID"] = f"host-{gpu}"
+        cluster.add_node(num_cpus=4, num_gpus=1, env_vars=env)
     ray.init(address=cluster.address, namespace="serve", log_to_driver=False)
     return cluster
 
@@ -80,12 +92,18 @@ def serve_cut(model: Path, cut: str) -> dict[str, Any]:
     return {"cut": cut, "start_s": round(time.monotonic() - began, 1), "nodes_of_bundles": nodes}
 
 
-def run(model: Path, probes: tuple[Probe, ...], expected: list[Expected]) -> int:
+def nccl_said(cluster: Any) -> list[str]:
+    """How many hosts NCCL saw, and by what it joined the devices."""
+    logs = Path(cluster.head_node.get_logs_dir_path())
+    texts = [path.read_text(errors="replace") for path in logs.glob("worker-*")]
+    return sorted({said for text in texts for said in _NCCL.findall(text)})
+
+
+def run(model: Path, probes: tuple[Probe, ...], expected: list[Expected], cluster: Any) -> int:
     from ray import serve  # noqa: PLC0415  (heavy)
 
     rows: list[Compared] = []
-    facts: dict[str, Any] = {"model": str(model), "nccl": dict.fromkeys(AS_TWO_HOSTS, "")}
-    facts["nccl"] = {name: os.environ.get(name, "") for name in AS_TWO_HOSTS}
+    facts: dict[str, Any] = {"model": str(model)}
     spread = True
     print(HEADER)
     for title, cut in CUTS.items():
@@ -96,6 +114,8 @@ def run(model: Path, probes: tuple[Probe, ...], expected: list[Expected]) -> int
         spread &= any(len(set(nodes)) == len(nodes) == 2 for nodes in placed["nodes_of_bundles"])
         serve.delete("default")
     print("each engine's two devices lay on two Ray nodes:", "yes" if spread else "NO")
+    facts["nccl"] = nccl_said(cluster)
+    print("NCCL:", ", ".join(facts["nccl"]) or "said nothing")
     print("raw records:", write_records("two_nodes", facts, rows))
     return 0 if spread and all(row.holds for row in rows) else 1
 
@@ -105,17 +125,15 @@ def main() -> int:
     parser.add_argument("--model", type=Path, help="left out: a tiny one with random weights")
     parser.add_argument("--direct", action="store_true", help="let NCCL use NVLink and memory")
     given = parser.parse_args()
-    os.environ |= {"HF_HUB_OFFLINE": "1", "VLLM_USE_FLASHINFER_SAMPLER": "0"}
-    if not given.direct:
-        os.environ |= AS_TWO_HOSTS
+    os.environ |= ENVIRONMENT
     with tempfile.TemporaryDirectory() as folder:
         as_installed(Path(folder) / "site")
         model = given.model or tiny_model(Path(folder) / "model")
         probes = make_probes(LENGTHS, _VOCABULARY, seed=1)
         expected = expect(model, probes, NEW_TOKENS)
-        cluster = start_nodes()
+        cluster = start_nodes(given.direct)
         try:
-            return run(model, probes, expected)
+            return run(model, probes, expected, cluster)
         finally:
             import ray  # noqa: PLC0415  (heavy)
 
