@@ -97,11 +97,17 @@ def _transfer_environment(spec: Spec, cluster: Cluster | None) -> dict[str, str]
     env = {"VLLM_SSM_CONV_STATE_LAYOUT": "DS"}
     if cluster:
         env["UCX_NET_DEVICES"] = cluster.interface
-    elif spec.target.is_loopback:
+    elif spec.target.is_loopback and not _leaves_its_node(spec):
         env["UCX_NET_DEVICES"] = "lo"
     if spec.serving.transport.kind == "tcp":
         env["UCX_TLS"] = _TCP[spec.target.device]
     return env
+
+
+def _leaves_its_node(spec: Spec) -> bool:
+    """Whether an engine is meant to lie on several nodes, between which nothing goes by loopback.
+    Such a spec is rendered for a cluster: `rayspan up` starts one node."""
+    return any("spread" in pool.placement for pool in spec.pools().values())
 
 
 def _cpu_environment(spec: Spec) -> dict[str, str]:

@@ -95,6 +95,17 @@ def test_the_wire_stays_on_loopback_when_the_endpoint_does() -> None:
             assert pool["runtime_env"]["env_vars"].get("UCX_NET_DEVICES") == wanted
 
 
+def test_the_wire_leaves_loopback_where_an_engine_leaves_its_node() -> None:
+    wide = "{tensor_parallel: 2, placement: PLACE}"
+    for placement, wanted in (("strict-pack", "lo"), ("spread", None), ("strict-spread", None)):
+        pool = wide.replace("PLACE", placement)
+        for config in rendered(
+            f"serving: {{kind: prefill-decode, prefill: {pool}, decode: {pool}}}\n"
+            "target: {kind: local, device: cuda}"
+        ):
+            assert config["runtime_env"]["env_vars"].get("UCX_NET_DEVICES") == wanted
+
+
 def test_cuda_keeps_rays_own_bundles() -> None:
     for pool in rendered("serving: {kind: prefill-decode}\ntarget: {kind: local, device: cuda}"):
         assert not {"accelerator_config", "placement_group_config"} & set(pool)
