@@ -71,7 +71,7 @@ def start_nodes(direct: bool) -> Any:
         env = {"CUDA_VISIBLE_DEVICES": gpu, "NCCL_DEBUG": "INFO"}
         if not direct:
             env["NCCL_HOSTID"] = f"host-{gpu}"
-        cluster.add_node(num_cpus=4, num_gpus=1, env_vars=env)
+        cluster.add_node(num_cpus=4, num_gpus=1, include_dashboard=False, env_vars=env)
     ray.init(address=cluster.address, namespace="serve", log_to_driver=False)
     return cluster
 

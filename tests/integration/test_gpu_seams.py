@@ -73,6 +73,26 @@ def test_without_it_they_choose_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
     assert store_port() == store_port() == 100
 
 
+def test_a_worker_asks_for_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vllm.v1.executor import ray_executor_v2
+
+    gpus = SimpleNamespace(ray_device_key="GPU")
+    monkeypatch.setattr(ray_executor_v2, "current_platform", gpus)
+    asked = ray_executor_v2.RayExecutorV2._get_actor_resource_kwargs
+    half = "serving: {kind: colocated, gpu_share: 0.5, engine: {gpu_memory_utilization: 0.4}}"
+    spec = SPEC.replace("serving: {kind: colocated, replicas: 2}", half)
+    (app,) = render_serve_config(parse_spec(spec, "s"), "/m").to_dict()["applications"]
+    (pool,) = app["args"]["llm_configs"]
+    assert asked() == {"num_gpus": 1}
+    for name, value in pool["runtime_env"]["env_vars"].items():
+        monkeypatch.setenv(name, value)
+    assert (
+        asked()
+        == {"num_gpus": 0.5}
+        == {"num_gpus": pool["placement_group_config"]["bundle_per_worker"]["GPU"]}
+    )
+
+
 def test_each_gpu_has_a_compile_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from vllm import envs
     from vllm.utils.import_utils import resolve_obj_by_qualname

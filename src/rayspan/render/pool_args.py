@@ -92,7 +92,7 @@ def pool_config(
         model_source=model_source,
         replicas=pool.replicas,
         engine=engine_arguments(spec, role, pool),
-        environment=engine_environment(spec, cluster),
+        environment=engine_environment(spec, cluster) | _share_environment(pool),
         side_channel_base=SIDE_CHANNEL_BASES.get(role),
         devices=pool.devices,
         on_cpu=cpu,
@@ -101,6 +101,12 @@ def pool_config(
         store_base=None if cpu else STORE_BASES[role],
         resource=pool_resource(role) if cluster else None,
     )
+
+
+def _share_environment(pool: Pool) -> dict[str, str]:
+    """How much of its bundle a worker asks for. Ray Serve LLM says it to its own tasks alone, and
+    an engine that is not told asks for a whole GPU, which its bundle never has."""
+    return {"VLLM_RAY_PER_WORKER_GPUS": f"{pool.gpu_share:g}"} if pool.gpu_share < 1 else {}
 
 
 def _strategy(pool: Pool, cpu: bool) -> str:

@@ -147,6 +147,7 @@ def test_engines_that_share_a_gpu_ask_for_their_share() -> None:
         "target: {kind: local, device: cuda}"
     ):
         assert pool["placement_group_config"] == {"bundle_per_worker": {"GPU": 0.5}}
+        assert pool["runtime_env"]["env_vars"]["VLLM_RAY_PER_WORKER_GPUS"] == "0.5"
 
 
 def test_engines_on_gpus_have_ports_and_caches_of_their_own() -> None:
