@@ -21,8 +21,9 @@ def test_an_engine_on_two_nodes(cut: str) -> None:
 
 @pytest.mark.parametrize("transport", ["ucx", "tcp"])
 def test_two_engines_on_one_gpu(transport: str) -> None:
-    spec = parse_spec(share_gpu.SPEC.format(model="/m", transport=transport), "s")
+    spec = parse_spec(share_gpu.spec_text(Path("/m"), transport, "cuda"), "s")
     assert sum(pool.gpu_share for pool in spec.pools().values()) == 1
+    assert parse_spec(share_gpu.spec_text(Path("/m"), transport, "cpu"), "s")
 
 
 def test_wrong_answers_are_told_from_near_ties() -> None:
@@ -30,6 +31,13 @@ def test_wrong_answers_are_told_from_near_ties() -> None:
     assert summary([EQUAL, near]).endswith("0.1000  ok")
     assert summary([EQUAL, replace(near, lead=0.3)]).endswith("0.3000  WRONG")
     assert summary([EQUAL, replace(EQUAL, error="status 500")]).endswith("1             -  WRONG")
+
+
+def test_a_planted_fault_must_be_seen_where_it_lies_alone() -> None:
+    wrong = replace(EQUAL, prompt_tokens=share_gpu.TOUCHED, at=1, lead=5.0)
+    assert share_gpu.judge_planted([EQUAL, wrong])
+    assert not share_gpu.judge_planted([EQUAL, replace(wrong, lead=0.1)])
+    assert not share_gpu.judge_planted([replace(wrong, prompt_tokens=16), wrong])
 
 
 def test_vllm_finds_the_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
