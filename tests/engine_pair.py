@@ -1,7 +1,8 @@
 """A prefill and a decode engine joined by NIXL, without Ray: how many bytes each prompt moves.
 
-Reads {"model", "settings", "prompts"} on standard input; prints one JSON object per prompt with the
-bytes that NIXL moved and the token ids. Run as a process of its own: engines do not unload.
+Reads {"model", "settings", "prompts", "backend"} on standard input; prints one JSON object per
+prompt with the bytes that NIXL moved and the token ids. Run as a process of its own: engines do not
+unload.
 """
 
 import asyncio
@@ -46,6 +47,7 @@ def _engine(job: dict[str, Any], role: str, port: int) -> Any:
         "kv_role": role,
         "kv_load_failure_policy": "fail",
         "kv_buffer_device": "cpu",
+        "kv_connector_extra_config": {"backends": [job["backend"]]},
     }
     arguments = {
         "max_model_len": 1024,

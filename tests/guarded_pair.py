@@ -154,9 +154,9 @@ def _engine(job: dict[str, Any], role: str, port: int) -> Any:
         transfer["kv_connector_module_path"] = GUARD_CONNECTOR
         guard = {"scheduler_cls": GUARD_SCHEDULER}
     arguments = {
-        "max_model_len": 512,
+        "max_model_len": 128,
         "max_num_seqs": 4,
-        "max_num_batched_tokens": 512,
+        "max_num_batched_tokens": 128,
         "num_gpu_blocks_override": 32,
         "kv_cache_memory_bytes": 2**26,
         "enforce_eager": True,

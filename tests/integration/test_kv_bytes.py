@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ ENVIRONMENT = {
 def test_measured_equals_expected(kind: str, tmp_path: Path) -> None:
     folder = make_tiny_model(kind, tmp_path / kind)
     settings = SETTINGS[kind]
-    measured = run_pair(folder, settings)
+    measured = [row["bytes"] for row in run_pair(folder, settings)]
     shape = read_shape(json.loads((folder / "config.json").read_text()))
     cache = CacheSettings(
         settings["block_size"],
@@ -49,19 +50,26 @@ def test_measured_equals_expected(kind: str, tmp_path: Path) -> None:
     assert measured == list(expected.per_request), expected.explain
 
 
-def run_pair(folder: Path, settings: dict[str, Any]) -> list[int]:
+def run_pair(
+    folder: Path,
+    settings: dict[str, Any],
+    backend: str = "UCX",
+    env: Mapping[str, str] = os.environ,
+) -> list[dict[str, Any]]:
+    """What `engine_pair` printed for a prompt of each length."""
     chance = random.Random(5)
     prompts = [[chance.randrange(16, VOCABULARY) for _ in range(n)] for n in LENGTHS]
-    job = {"model": str(folder), "settings": settings, "prompts": prompts}
+    job = {"model": str(folder), "settings": settings, "prompts": prompts, "backend": backend}
     done = subprocess.run(
         [sys.executable, str(PAIR)],
         input=json.dumps(job),
         capture_output=True,
         text=True,
         timeout=300,
-        env={**os.environ, **ENVIRONMENT},
+        env={**env, **ENVIRONMENT},
         check=False,
     )
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"tokens"')]
     assert len(rows) == len(LENGTHS), done.stderr[-3000:]
-    return [row["bytes"] for row in rows]
+    assert f"Backend {backend} was instantiated" in done.stdout + done.stderr
+    return rows

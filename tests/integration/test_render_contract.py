@@ -7,6 +7,7 @@ No engine is started: vLLM's arguments are built and its configuration of the KV
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -67,10 +68,12 @@ def test_every_deployment_gets_its_options(name: str) -> None:
         devices = pool.get_engine_config().num_devices
         kind = "CPU" if pool.accelerator_config.kind == "cpu" else "GPU"
         assert pool.get_engine_config().placement_bundles == [{kind: 1}] * devices
+        wanted = "STRICT_SPREAD" if name == "cuda-two-nodes" else "PACK"
+        assert pool.get_engine_config().placement_strategy == wanted
         assert pool.deployment_config["health_check_timeout_s"] >= 30
 
 
-@pytest.mark.parametrize("name", [name for name in CONFIGS if "colocated" not in name])
+@pytest.mark.parametrize("name", [name for name in CONFIGS if "-pd" in name or "2p2d" in name])
 def test_vllm_reads_the_hand_over_where_it_is_written(name: str) -> None:
     from vllm.config import KVTransferConfig
 
@@ -99,6 +102,18 @@ def test_vllm_takes_the_engine_arguments(name: str, tmp_path: Path) -> None:
         for argument, value in pool.engine_kwargs.items():
             if argument != "kv_transfer_config":
                 assert getattr(arguments, argument) == value
+
+
+def test_ray_serve_places_the_devices_as_the_spec_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+    from ray.llm._internal.serve.core.server.llm_server import LLMServer
+
+    outside = SimpleNamespace(runtime_env={})
+    monkeypatch.setattr(ray, "get_runtime_context", lambda: outside)
+    (pool,) = pools_of("cuda-two-nodes")
+    options = LLMServer.get_deployment_options(pool)
+    assert options["placement_group_strategy"] == "STRICT_SPREAD"
+    assert options["placement_group_bundles"] == [{"CPU": 1, "GPU": 1}, {"GPU": 1}]
 
 
 def test_the_names_read_from_source_are_the_fields() -> None:

@@ -104,7 +104,7 @@ def lay_out(spec: Spec, options: LabOptions) -> Layout:
                     f"worker-{index}",
                     str(network[_FIRST_WORKER_AT + index - 1]),
                     index,
-                    max(1, replicas * pool.tensor_parallel),
+                    max(1, replicas * pool.devices),
                     {role: replicas},
                     options.label,
                 )

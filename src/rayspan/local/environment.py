@@ -49,7 +49,7 @@ def shared_environment(config: dict[str, Any]) -> dict[str, str]:
 
 def logical_cpus(spec: Spec) -> int:
     """CPUs that Ray must count so that every replica's bundle fits: a ledger, not a reservation."""
-    return sum(pool.replicas * pool.tensor_parallel for pool in spec.pools().values()) + 1
+    return sum(pool.replicas * pool.devices for pool in spec.pools().values()) + 1
 
 
 def head_settings(spec: Spec, folder: Path) -> dict[str, Any]:

@@ -14,6 +14,18 @@ _ENGINE_BYTES = 700 << 20
 _DISK_BYTES = 1 << 30
 
 
+def check_nodes(spec: Spec) -> None:
+    """Raises WorldError when an engine is to lie on several nodes, of which there is one here."""
+    for role, pool in spec.pools().items():
+        if pool.placement == "strict-spread":
+            raise WorldError(
+                f"each {role} engine is to lie on {pool.devices} nodes (placement: strict-spread), "
+                "and `rayspan up` starts one",
+                fix="hand what `rayspan render` writes to a Ray cluster with `serve deploy` "
+                "(docs/how-to/spread-an-engine.md), or choose another placement",
+            )
+
+
 def check_ports(spec: Spec) -> None:
     """Raises WorldError naming the first taken port and who holds it."""
     target = spec.target
@@ -22,7 +34,7 @@ def check_ports(spec: Spec) -> None:
     for role, pool in spec.pools().items():
         if base := SIDE_CHANNEL_BASES.get(role):
             for rank in range(pool.replicas):
-                port = base + rank * pool.tensor_parallel
+                port = base + rank * pool.devices
                 wanted[f"the KV side channel of {role} replica {rank}"] = ("127.0.0.1", port)
     for purpose, (host, port) in wanted.items():
         if taken := processes.listener_on(host, port):
@@ -47,7 +59,8 @@ def memory_needed_bytes(spec: Spec, model: str) -> int:
     )  # checkpoints hold two bytes a weight
     engines = 0
     for pool in spec.pools().values():
-        one = weight_bytes(model) * per_weight_byte + int(pool.kv_cache or 0) + _ENGINE_BYTES
+        each_device = int(pool.kv_cache or 0) + _ENGINE_BYTES
+        one = weight_bytes(model) * per_weight_byte + each_device * pool.devices
         engines += one * pool.replicas
     return _BASE_BYTES + engines
 

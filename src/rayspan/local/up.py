@@ -29,6 +29,7 @@ def up(spec: Spec, progress: Progress, preload: bool = True) -> Deployment:
     with only_one(folder):
         progress.step("checking this machine")
         host.check_disk(folder)
+        host.check_nodes(spec)
         host.check_ports(spec)
         progress.step("preparing the model")
         model = model_source.resolve_model(spec)

@@ -9,6 +9,7 @@ from rayspan.spec import Pool, PrefillDecode, Role, Spec
 from rayspan.units import Bytes
 
 _KV_ROLES: Final[dict[Role, KvRole]] = {"prefill": "kv_producer", "decode": "kv_consumer"}
+_GPU_WORKER: Final = "rayspan.serving.gpu_worker.GpuWorker"
 # UCX's own name for TCP alone; on GPUs it also needs a way to copy to and from the device.
 _TCP: Final = {"cpu": "tcp", "cuda": "tcp,cuda_copy"}
 
@@ -20,19 +21,23 @@ class EngineArguments:
     dtype: str
     tensor_parallel_size: int
     enforce_eager: bool
+    pipeline_parallel_size: int | None = None
     max_model_len: int | None = None
     block_size: int | None = None
     kv_cache: Bytes | None = None
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
+    worker_cls: str | None = None
     kv_transfer: KvTransfer | None = None
     raw: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """By vLLM's names. The seed is vLLM's own default, said so that it cannot move."""
+        """By vLLM's names. The seed is vLLM's own default, said so that it cannot move. It and the
+        worker's class are what `raw` may replace."""
         named = {
             "dtype": self.dtype,
             "tensor_parallel_size": self.tensor_parallel_size,
+            "pipeline_parallel_size": self.pipeline_parallel_size,
             "enforce_eager": self.enforce_eager,
             "max_model_len": self.max_model_len,
             "block_size": self.block_size,
@@ -43,7 +48,8 @@ class EngineArguments:
             "scheduler_cls": GUARD_SCHEDULER if self._is_guarded() else None,
         }
         said = {name: value for name, value in named.items() if value is not None}
-        return {"seed": 0, **self.raw, **said}
+        replaceable = {"seed": 0} | ({"worker_cls": self.worker_cls} if self.worker_cls else {})
+        return {**replaceable, **self.raw, **said}
 
     def _is_guarded(self) -> bool:
         return self.kv_transfer is not None and self.kv_transfer.guarded
@@ -54,12 +60,14 @@ def engine_arguments(spec: Spec, role: Role, pool: Pool) -> EngineArguments:
     return EngineArguments(
         dtype=spec.model.dtype,
         tensor_parallel_size=pool.tensor_parallel,
+        pipeline_parallel_size=pool.pipeline_parallel if pool.pipeline_parallel > 1 else None,
         enforce_eager=spec.target.enforce_eager,
         max_model_len=spec.model.max_model_len,
         block_size=pool.block_size,
         kv_cache=pool.kv_cache,
         max_num_seqs=pool.max_num_seqs,
         max_num_batched_tokens=pool.max_num_batched_tokens,
+        worker_cls=_GPU_WORKER if spec.target.device == "cuda" else None,
         kv_transfer=_kv_transfer(spec, role),
         raw=pool.engine,
     )
@@ -89,11 +97,17 @@ def _transfer_environment(spec: Spec, cluster: Cluster | None) -> dict[str, str]
     env = {"VLLM_SSM_CONV_STATE_LAYOUT": "DS"}
     if cluster:
         env["UCX_NET_DEVICES"] = cluster.interface
-    elif spec.target.is_loopback:
+    elif spec.target.is_loopback and not _leaves_its_node(spec):
         env["UCX_NET_DEVICES"] = "lo"
     if spec.serving.transport.kind == "tcp":
         env["UCX_TLS"] = _TCP[spec.target.device]
     return env
+
+
+def _leaves_its_node(spec: Spec) -> bool:
+    """Whether an engine is meant to lie on several nodes, between which nothing goes by loopback.
+    Such a spec is rendered for a cluster: `rayspan up` starts one node."""
+    return any("spread" in pool.placement for pool in spec.pools().values())
 
 
 def _cpu_environment(spec: Spec) -> dict[str, str]:

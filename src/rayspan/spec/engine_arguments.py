@@ -17,6 +17,7 @@ _OWNED: Final = {
     "max_model_len": "model.max_model_len",
     "dtype": "model.dtype",
     "tensor_parallel_size": "{pool}.tensor_parallel",
+    "pipeline_parallel_size": "{pool}.pipeline_parallel",
     "block_size": "{pool}.block_size",
     "kv_cache_memory_bytes": "{pool}.kv_cache",
     "max_num_seqs": "{pool}.max_num_seqs",
@@ -25,14 +26,13 @@ _OWNED: Final = {
     "data_parallel_size": "{pool}.replicas",
     "kv_transfer_config": "serving.transport and serving.kv_lease_s",
 }
-_ONE_NODE: Final = "an engine lives on one node in this version"
+_RAY_PLACES: Final = "Ray places an engine's devices, by placement"
 _REFUSED: Final = {
     "distributed_executor_backend": "Ray Serve LLM chooses it",
-    "pipeline_parallel_size": _ONE_NODE,
-    "nnodes": _ONE_NODE,
-    "node_rank": _ONE_NODE,
-    "master_addr": _ONE_NODE,
-    "master_port": _ONE_NODE,
+    "nnodes": _RAY_PLACES,
+    "node_rank": _RAY_PLACES,
+    "master_addr": _RAY_PLACES,
+    "master_port": _RAY_PLACES,
     "disable_log_stats": "status and verify read the engine's metrics",
     "kv_offloading_size": "it replaces the connector that hands the KV cache over",
     "kv_offloading_backend": "it replaces the connector that hands the KV cache over",

@@ -18,6 +18,7 @@ from rayspan.units import SIZE_FORM, Bytes
 _LATER_KINDS = ("eks", "kubernetes")
 _TYPES: dict[Any, str] = {
     int: "a whole number",
+    float: "a number",
     bool: "true or false",
     str: "text",
     Bytes: SIZE_FORM,

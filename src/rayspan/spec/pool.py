@@ -8,6 +8,7 @@ from rayspan.spec.base import Strict
 from rayspan.units import Bytes
 
 Role = Literal["prefill", "decode", "colocated"]
+Placement = Literal["pack", "strict-pack", "spread", "strict-spread"]
 
 
 class Pool(Strict):
@@ -26,6 +27,28 @@ class Pool(Strict):
         le=64,
         description="Devices over which each engine's weights and KV cache are split.",
         json_schema_extra={"unit": "devices"},
+    )
+    pipeline_parallel: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="Stages into which each engine's layers are cut, one after the other, each on "
+        "tensor_parallel devices. Not under prefill-decode.",
+        json_schema_extra={"unit": "stages"},
+    )
+    placement: Placement = Field(
+        default="pack",
+        description="How an engine's devices lie over the nodes of a cluster. pack: as few nodes "
+        "as have room. strict-pack: one node. spread: as many as have room. strict-spread: a node "
+        "for each device. On cpu an engine always has one node.",
+    )
+    gpu_share: float = Field(
+        default=1.0,
+        ge=0.01,
+        le=1.0,
+        description="Share of a GPU that each engine counts for: below 1, engines of one device "
+        "share a GPU. On cuda only.",
+        json_schema_extra={"unit": "GPUs"},
     )
     block_size: int | None = Field(
         default=None,
@@ -61,3 +84,8 @@ class Pool(Strict):
         description="Further vLLM engine arguments by their Python names, passed through as they "
         "are. What the spec has a field for is refused here.",
     )
+
+    @property
+    def devices(self) -> int:
+        """Of each engine: as many processes compute, and as many bundles are asked of Ray."""
+        return self.tensor_parallel * self.pipeline_parallel

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rayspan.errors import InputError
 from rayspan.spec.base import Fault, FieldPath, printable
+from rayspan.spec.device_rules import find_device_faults, find_stage_faults
 from rayspan.spec.engine_arguments import find_engine_faults
 from rayspan.spec.pool import Pool, Role
-from rayspan.spec.serving import SIDE_CHANNEL_BASES, PrefillDecode
+from rayspan.spec.serving import SIDE_CHANNEL_BASES, STORE_BASES, STORE_PORTS, PrefillDecode
+from rayspan.spec.target import LocalTarget
 from rayspan.stack.row import find_row
 
 if TYPE_CHECKING:
@@ -41,9 +43,11 @@ def find_faults(spec: "Spec") -> Iterator[Fault]:
     for role, pool in spec.pools().items():
         yield from find_engine_faults(pool.engine, pool_path(role))
         yield from _batch_faults(pool, pool_path(role))
+        yield from find_device_faults(pool, pool_path(role), spec.target.device)
     if isinstance(spec.serving, PrefillDecode):
         yield from _block_faults(spec.serving)
         yield from _parallel_faults(spec.serving)
+        yield from find_stage_faults(spec.serving)
         yield from _agreement_faults(spec.serving)
         yield from _transport_faults(spec.serving)
     yield from _port_faults(spec)
@@ -127,23 +131,27 @@ def _port_faults(spec: "Spec") -> Iterator[Fault]:
     target = spec.target
     if target.port == target.dashboard_port:
         yield Fault(("target", "dashboard_port"), f"{target.port} is target.port too")
-    if not isinstance(spec.serving, PrefillDecode):
-        return
     for role, pool in spec.pools().items():
+        if target.device == "cuda":
+            store = range(STORE_BASES[role], STORE_BASES[role] + pool.replicas * STORE_PORTS)
+            yield from _taken_faults(target, store, f"a port on which {role} engines start")
+        if not isinstance(spec.serving, PrefillDecode):
+            continue
         base = SIDE_CHANNEL_BASES[role]
-        taken = range(base, base + pool.replicas * pool.tensor_parallel)
+        taken = range(base, base + pool.replicas * pool.devices)
         if len(taken) > SIDE_CHANNEL_BASES["decode"] - SIDE_CHANNEL_BASES["prefill"]:
             yield Fault(
                 (*pool_path(role), "replicas"),
                 f"found {len(taken)} devices in the pool, allowed: 2000, one side channel each",
             )
-        for field in ("port", "dashboard_port"):
-            if getattr(target, field) in taken:
-                yield Fault(
-                    ("target", field),
-                    f"{getattr(target, field)} is a side-channel port of {role} "
-                    f"({taken.start} to {taken.stop - 1})",
-                )
+        yield from _taken_faults(target, taken, f"a side-channel port of {role}")
+
+
+def _taken_faults(target: LocalTarget, taken: range, what: str) -> Iterator[Fault]:
+    for field in ("port", "dashboard_port"):
+        if (port := getattr(target, field)) in taken:
+            text = f"{port} is {what} ({taken.start} to {taken.stop - 1})"
+            yield Fault(("target", field), text)
 
 
 def _stack_faults(row_id: str, device: str) -> Iterator[Fault]:

@@ -9,6 +9,10 @@ from rayspan.spec.pool import Pool, Role
 
 # First NIXL side-channel port of each role; Ray adds a replica's rank times its devices.
 SIDE_CHANNEL_BASES: Final[dict[Role, int]] = {"prefill": 20000, "decode": 22000}
+# First port on which an engine of each role gathers its workers on GPUs; each replica has a few of
+# its own, so that the next one's are free when its first is still held by an engine that died.
+STORE_BASES: Final[dict[Role, int]] = {"prefill": 24000, "decode": 26000, "colocated": 28000}
+STORE_PORTS: Final = 4
 
 
 class Transport(Strict):

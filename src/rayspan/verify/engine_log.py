@@ -9,6 +9,7 @@ from rayspan.adapters.metrics import ROLES
 
 _REPLICA = re.compile(r"default_(Prefill|Decode|LLMServer):\S+ (\w+)")
 _WORKER = re.compile(r"^\(Worker\S* pid=(\d+)\)", re.MULTILINE)
+_ENGINE = re.compile(r"Initializing NIXL (Scheduler|worker) (\S+)")
 _BACKEND = re.compile(r"\(Worker\S* pid=(\d+)\).*Backend (\w+) was instantiated")
 _UCX = r"^\[[\d.]+\] \[[^\]:]+:(\d+) *:\d+\].*UCX +INFO +"
 _UCX_LANES = re.compile(_UCX + r"\S+ (?:self|intra-node|inter-node) cfg#\d+ (.*)$", re.MULTILINE)
@@ -57,13 +58,48 @@ def read_replica_logs(
     log_folders: Sequence[Path], since: Mapping[Path, int]
 ) -> tuple[ReplicaLog, ...]:
     """The logs of engines' replicas; what was there when `since` was taken is not fresh."""
-    found = []
-    for out in _logs(log_folders, "worker-*.out"):
-        text = _whole(out)
-        if named := _REPLICA.search(text):
-            fresh = "".join(_from(path, since) for path in (out, out.with_suffix(".err")))
-            found.append(ReplicaLog(ROLES[named.group(1)], named.group(2), text, fresh))
-    return tuple(found)
+    return tuple(
+        ReplicaLog(ROLES[named.group(1)], named.group(2), log.text, log.fresh)
+        for log in _read_logs(log_folders, since)
+        if (named := _REPLICA.search(log.text))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    text: str
+    fresh: str
+
+    def engines(self, kind: str) -> set[str]:
+        """Ids of the NIXL engines of which this log holds a `Scheduler` or a `worker`."""
+        return {engine for said, engine in _ENGINE.findall(self.text) if said == kind}
+
+
+def _read_logs(log_folders: Sequence[Path], since: Mapping[Path, int]) -> list[_Log]:
+    """One log a replica, its workers' included; what belongs to no replica stays apart.
+
+    On CPU a replica's workers write to its log. On GPUs they are actors of Ray with logs of their
+    own, maybe on other nodes; what both name is the engine that NIXL serves.
+    """
+    logs = [_read_log(out, since) for out in _logs(log_folders, "worker-*.out")]
+    workers = [log for log in logs if log.engines("worker") and not log.engines("Scheduler")]
+    others = [log for log in logs if log not in workers]
+    joined = [_join(log, [w for w in workers if _belongs(w, log)]) for log in others]
+    return joined + [w for w in workers if not any(_belongs(w, log) for log in others)]
+
+
+def _belongs(worker: _Log, replica: _Log) -> bool:
+    return bool(worker.engines("worker") & replica.engines("Scheduler"))
+
+
+def _join(replica: _Log, workers: Sequence[_Log]) -> _Log:
+    logs = (replica, *workers)
+    return _Log("\n".join(log.text for log in logs), "\n".join(log.fresh for log in logs))
+
+
+def _read_log(out: Path, since: Mapping[Path, int]) -> _Log:
+    fresh = "".join(_from(path, since) for path in (out, out.with_suffix(".err")))
+    return _Log(_whole(out), fresh)
 
 
 def _logs(log_folders: Sequence[Path], pattern: str) -> Iterator[Path]:
@@ -78,8 +114,8 @@ def _from(path: Path, since: Mapping[Path, int]) -> str:
 
 def read_engine_transports(log_folders: Sequence[Path]) -> tuple[EngineTransport, ...]:
     """Every worker process that opened NIXL, by role and replica."""
-    logs = map(_whole, _logs(log_folders, "worker-*.out"))
-    found = (engine for text in logs for engine in parse_engine_log(text))
+    logs = _read_logs(log_folders, {})
+    found = (engine for log in logs for engine in parse_engine_log(log.text))
     return tuple(sorted(found, key=lambda engine: (engine.role, engine.replica, engine.pid)))
 
 

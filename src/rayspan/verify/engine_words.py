@@ -55,7 +55,7 @@ def _musts(target: Target, who: str, log: ReplicaLog) -> Iterator[Evidence]:
     words = [f"Backend {BACKENDS[target.transport]} was instantiated"]
     if log.role == "decode":
         words += _READER_MUSTS
-    ranks = next(p for role, p in target.spec.pools().items() if role == log.role).tensor_parallel
+    ranks = next(p for role, p in target.spec.pools().items() if role == log.role).devices
     for word in words:
         said = log.processes_saying(word)
         where = f'processes of {who} that said "{word}"'

@@ -15,7 +15,7 @@ _SOCKET = "Socket"
 
 def check_nccl(target: Target, nodes: int, logs: Sequence[ReplicaLog]) -> Check:
     """Read from what NCCL says with NCCL_DEBUG=INFO. Only EFA makes a demand on it."""
-    widest = max(pool.tensor_parallel for pool in target.spec.pools().values())
+    widest = max(pool.devices for pool in target.spec.pools().values())
     if widest == 1 or nodes == 1:
         return skip(NAME, "every engine is on one node")
     texts = {log.replica: log.text for log in logs}

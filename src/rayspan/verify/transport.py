@@ -24,7 +24,7 @@ def check_transport(target: Target, engines: Sequence[EngineTransport]) -> Check
     if any(not item.holds for item in evidence):
         return judge(NAME, "", evidence)
     for role, pool in target.spec.pools().items():
-        wanted = pool.replicas * pool.tensor_parallel
+        wanted = pool.replicas * pool.devices
         found = sum(engine.role == role for engine in engines)
         if found < wanted:
             reason = f"{found} of {wanted} {role} engine processes said which transport they opened"

@@ -23,6 +23,8 @@ def test_colocated_pools_are_read_too() -> None:
     config = render_serve_config(spec, "/m").to_dict()
     assert environment.shared_environment(config)["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
     assert environment.logical_cpus(spec) == 4
+    cut = parse_spec(text.replace("replicas: 3", "tensor_parallel: 2, pipeline_parallel: 3"), "s")
+    assert environment.logical_cpus(cut) == 7
 
 
 def test_byte_code_is_written_and_one_thread_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,28 @@ def test_memory_is_judged_before_anything_starts(monkeypatch: pytest.MonkeyPatch
         host.check_memory(builtin_spec(), "/nowhere")
 
 
+def test_memory_counts_each_device() -> None:
+    def needed(fields: str) -> int:
+        serving = f"serving: {{kind: colocated, kv_cache: 1GiB, {fields}}}\n"
+        spec = parse_spec("model: {id: m, source: a/b}\n" + serving, "spec.yaml")
+        return host.memory_needed_bytes(spec, "/nowhere")
+
+    one = needed("replicas: 1")
+    each = needed("replicas: 2") - one
+    assert needed("tensor_parallel: 2") == one + each
+    assert needed("tensor_parallel: 2, pipeline_parallel: 2") == one + 3 * each
+
+
+def test_one_machine_is_one_node() -> None:
+    text = (
+        "model: {id: m, source: a/b}\ntarget: {device: cuda}\n"
+        "serving: {kind: colocated, pipeline_parallel: 2, placement: PLACE}\n"
+    )
+    host.check_nodes(parse_spec(text.replace("PLACE", "spread"), "spec.yaml"))
+    with pytest.raises(WorldError, match="each colocated engine is to lie on 2 nodes"):
+        host.check_nodes(parse_spec(text.replace("PLACE", "strict-spread"), "spec.yaml"))
+
+
 def test_disk_is_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     host.check_disk(tmp_path)
     monkeypatch.setattr(processes, "free_disk_bytes", lambda _folder: 1 << 20)

@@ -8,7 +8,14 @@ from rayspan.spec import builtin_spec, load_spec
 from tests.tree import ROOT
 from tools import golden
 
-NAMES = {"local-pd", "local-colocated-2", "local-2p2d", "local-tcp", "local-pd-cuda"}
+NAMES = {
+    "cuda-two-nodes",
+    "local-2p2d",
+    "local-colocated-2",
+    "local-pd",
+    "local-pd-cuda",
+    "local-tcp",
+}
 
 
 def test_examples_are_all_there() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import given
 
@@ -94,6 +95,17 @@ def test_the_wire_stays_on_loopback_when_the_endpoint_does() -> None:
             assert pool["runtime_env"]["env_vars"].get("UCX_NET_DEVICES") == wanted
 
 
+def test_the_wire_leaves_loopback_where_an_engine_leaves_its_node() -> None:
+    wide = "{tensor_parallel: 2, placement: PLACE}"
+    for placement, wanted in (("strict-pack", "lo"), ("spread", None), ("strict-spread", None)):
+        pool = wide.replace("PLACE", placement)
+        for config in rendered(
+            f"serving: {{kind: prefill-decode, prefill: {pool}, decode: {pool}}}\n"
+            "target: {kind: local, device: cuda}"
+        ):
+            assert config["runtime_env"]["env_vars"].get("UCX_NET_DEVICES") == wanted
+
+
 def test_cuda_keeps_rays_own_bundles() -> None:
     for pool in rendered("serving: {kind: prefill-decode}\ntarget: {kind: local, device: cuda}"):
         assert not {"accelerator_config", "placement_group_config"} & set(pool)
@@ -104,7 +116,52 @@ def test_cuda_keeps_rays_own_bundles() -> None:
 
 def test_a_split_engine_has_a_bundle_for_each_device() -> None:
     (pool,) = rendered("serving: {kind: colocated, tensor_parallel: 3}")
-    assert pool["placement_group_config"] == {"bundles": [{"CPU": 1}] * 3}
+    bundles = [{"CPU": 1}] * 3
+    assert pool["placement_group_config"] == {"bundles": bundles, "strategy": "STRICT_PACK"}
+    (pool,) = rendered("serving: {kind: colocated, tensor_parallel: 2, pipeline_parallel: 2}")
+    assert len(pool["placement_group_config"]["bundles"]) == 4
+    assert pool["engine_kwargs"]["pipeline_parallel_size"] == 2
+
+
+@pytest.mark.parametrize(
+    ("placement", "strategy"),
+    [
+        ("strict-pack", "STRICT_PACK"),
+        ("spread", "SPREAD"),
+        ("strict-spread", "STRICT_SPREAD"),
+    ],
+)
+def test_placement_is_rays_strategy(placement: str, strategy: str) -> None:
+    (pool,) = rendered(
+        f"serving: {{kind: colocated, tensor_parallel: 2, placement: {placement}}}\n"
+        "target: {kind: local, device: cuda}"
+    )
+    wanted = {"bundle_per_worker": {"GPU": 1}, "strategy": strategy}
+    assert pool["placement_group_config"] == wanted
+
+
+def test_engines_that_share_a_gpu_ask_for_their_share() -> None:
+    half = "{gpu_share: 0.5, engine: {gpu_memory_utilization: 0.4}}"
+    for pool in rendered(
+        f"serving: {{kind: prefill-decode, prefill: {half}, decode: {half}}}\n"
+        "target: {kind: local, device: cuda}"
+    ):
+        assert pool["placement_group_config"] == {"bundle_per_worker": {"GPU": 0.5}}
+        assert pool["runtime_env"]["env_vars"]["VLLM_RAY_PER_WORKER_GPUS"] == "0.5"
+
+
+def test_engines_on_gpus_have_ports_and_caches_of_their_own() -> None:
+    prefill, decode = rendered(
+        "serving: {kind: prefill-decode, decode: {engine: {worker_cls: mine.Worker}}}\n"
+        "target: {kind: local, device: cuda}"
+    )
+    first = [pool["callback_config"]["callback_kwargs"]["first_port"] for pool in (prefill, decode)]
+    assert first == [24000, 26000]
+    workers = [pool["engine_kwargs"]["worker_cls"] for pool in (prefill, decode)]
+    assert workers == ["rayspan.serving.gpu_worker.GpuWorker", "mine.Worker"]
+    for pool in rendered("serving: {kind: prefill-decode}"):
+        assert "callback_config" not in pool
+        assert "worker_cls" not in pool["engine_kwargs"]
 
 
 def test_compiling_engines_may_compile() -> None:

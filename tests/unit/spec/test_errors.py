@@ -7,9 +7,11 @@ from rayspan.spec import parse_spec
 
 MODEL = "model: {id: m, source: org/m}\n"
 SPLIT = MODEL + "serving:\n  kind: prefill-decode\n"
+CUDA = MODEL + "target: {device: cuda}\n"
 WHOLE = MODEL + "serving: {kind: colocated}\n"
 POOL_FIELDS = (
-    "block_size, engine, kv_cache, max_num_batched_tokens, max_num_seqs, replicas, tensor_parallel"
+    "block_size, engine, gpu_share, kv_cache, max_num_batched_tokens, max_num_seqs, "
+    "pipeline_parallel, placement, replicas, tensor_parallel"
 )
 
 ONE_FAULT = {
@@ -43,7 +45,7 @@ ONE_FAULT = {
     ),
     MODEL + "serving: {kind: colocated, prefill: {}}\n": (
         f"2:28: serving.prefill: unknown field; "
-        f"allowed: {POOL_FIELDS.replace('engine,', 'engine, kind,')}"
+        f"allowed: {POOL_FIELDS.replace('kv_cache,', 'kind, kv_cache,')}"
     ),
     # Missing.
     MODEL: "1:1: serving: missing, required: the pattern: prefill and decode apart, or colocated",
@@ -179,8 +181,12 @@ ONE_FAULT = {
         "Ray Serve LLM chooses it"
     ),
     SPLIT + "  decode: {engine: {pipeline_parallel_size: 2}}\n": (
-        "4:21: serving.decode.engine.pipeline_parallel_size: cannot be set: "
-        "an engine lives on one node in this version"
+        "4:21: serving.decode.engine.pipeline_parallel_size: has a field of its own: "
+        "use serving.decode.pipeline_parallel"
+    ),
+    SPLIT + "  decode: {engine: {nnodes: 2}}\n": (
+        "4:21: serving.decode.engine.nnodes: cannot be set: "
+        "Ray places an engine's devices, by placement"
     ),
     SPLIT + "  decode: {engine: {data_parallel_backend: ray}}\n": (
         "4:21: serving.decode.engine.data_parallel_backend: cannot be set: "
@@ -218,6 +224,51 @@ ONE_FAULT = {
     SPLIT + "  decode: {max_num_seqs: 64, max_num_batched_tokens: 32}\n": (
         "4:54: serving.decode.max_num_batched_tokens: found 32, allowed: at least max_num_seqs, "
         "which is 64"
+    ),
+    SPLIT + "  prefill: {pipeline_parallel: 2}\n": (
+        "4:32: serving.prefill.pipeline_parallel: found 2, allowed under prefill-decode: 1, by "
+        "vLLM's NIXL connector: decode would read the layers of the first stage alone\n"
+        "  fix: use tensor_parallel, or serving.kind: colocated"
+    ),
+    SPLIT + "  decode: {pp: 2}\n": (
+        '4:12: serving.decode.pp: unknown field; did you mean "pipeline_parallel"? '
+        f"allowed: {POOL_FIELDS}"
+    ),
+    SPLIT + "  decode: {pipeline_parallel: 2}\n": (
+        "4:31: serving.decode.pipeline_parallel: found 2, allowed under prefill-decode: 1, by "
+        "vLLM's NIXL connector: it takes the KV cache over on one stage alone\n"
+        "  fix: use tensor_parallel, or serving.kind: colocated"
+    ),
+    MODEL + "serving: {kind: colocated, tensor_parallel: 2, placement: strict-spread}\n": (
+        '2:59: serving.placement: found "strict-spread", allowed on cpu: pack, strict-pack; Ray '
+        "Serve LLM runs CPU engines with vLLM's mp executor, which keeps all devices of an engine "
+        "on one node\n  fix: write target.device: cuda, or leave placement out"
+    ),
+    MODEL + "serving: {kind: colocated, placement: spread}\ntarget: {device: cuda}\n": (
+        '2:39: serving.placement: found "spread", allowed: pack, for an engine here has one '
+        "device\n  fix: leave placement out, or raise tensor_parallel or pipeline_parallel"
+    ),
+    MODEL + "serving: {kind: colocated, placement: STRICT_PACK}\n": (
+        '2:39: serving.placement: found "STRICT_PACK", allowed: pack, strict-pack, spread, '
+        'strict-spread; did you mean "strict-pack"?'
+    ),
+    MODEL + "serving: {kind: colocated, gpu_share: 0.5}\n": (
+        "2:39: serving.gpu_share: found 0.5, allowed on cpu: 1, for there are no GPUs to share"
+    ),
+    MODEL + "serving: {kind: colocated, gpu_share: 2}\n": (
+        "2:39: serving.gpu_share: found 2, allowed: a number from 0.01 to 1.0"
+    ),
+    CUDA + "serving: {kind: colocated, gpu_share: 0.5}\n": (
+        "3:39: serving.gpu_share: found 0.5, allowed: at least engine.gpu_memory_utilization, "
+        "which is 0.92: an engine must fit into its share of the GPU's memory\n"
+        "  fix: write engine: {gpu_memory_utilization: 0.45}"
+    ),
+    CUDA + "serving: {kind: colocated, gpu_share: 0.5, tensor_parallel: 2}\n": (
+        "3:39: serving.gpu_share: found 0.5, allowed: 1 for an engine of 2 devices, which could "
+        "otherwise get one GPU twice"
+    ),
+    CUDA.replace("device", "port: 28007, device") + "serving: {kind: colocated, replicas: 2}\n": (
+        "2:16: target.port: 28007 is a port on which colocated engines start (28000 to 28007)"
     ),
     SPLIT + "  transport: {kind: efa}\n": (
         '4:21: serving.transport.kind: found "efa", allowed on a local target: ucx, tcp\n'

@@ -62,8 +62,18 @@ def splits(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
+def colocated(draw: st.DrawFn, device: str) -> dict[str, Any]:
+    stages = draw(st.sampled_from([None, 1, 2]))
+    pool = draw(pools(pipeline_parallel=stages))
+    if pool.get("tensor_parallel", 1) * (stages or 1) > 1:
+        cpu, all_of_them = ["pack", "strict-pack"], ["pack", "spread", "strict-spread"]
+        pool["placement"] = draw(st.sampled_from(cpu if device == "cpu" else all_of_them))
+    return {"kind": "colocated", **pool}
+
+
+@st.composite
 def specs(draw: st.DrawFn) -> dict[str, Any]:
-    colocated = pools().map(lambda pool: {"kind": "colocated", **pool})
+    device = draw(st.sampled_from(["cpu", "cuda"]))
     return {
         "name": draw(st.from_regex(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", fullmatch=True)),
         "model": {
@@ -71,12 +81,12 @@ def specs(draw: st.DrawFn) -> dict[str, Any]:
             "source": draw(st.sampled_from(["./m", "org/model", "builtin:smollm2-135m", "~/m"])),
             "dtype": draw(st.sampled_from(["auto", "float32", "bfloat16", "float16"])),
         },
-        "serving": draw(st.one_of(splits(), colocated)),
+        "serving": draw(st.one_of(splits(), colocated(device))),
         "target": {
             "kind": "local",
             "host": draw(st.sampled_from(["127.0.0.1", "0.0.0.0", "localhost", "gpu-1.lan"])),
             "port": draw(st.integers(1, 8264)),
-            "device": draw(st.sampled_from(["cpu", "cuda"])),
+            "device": device,
             "threads_per_engine": draw(st.integers(1, 8)),
         },
     }

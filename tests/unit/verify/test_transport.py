@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from rayspan.verify.engine_log import EngineTransport, parse_engine_log, read_engine_transports
+from rayspan.verify.engine_log import (
+    EngineTransport,
+    parse_engine_log,
+    read_engine_transports,
+    read_replica_logs,
+)
 from rayspan.verify.transport import check_transport
 from rayspan.verify.verdict import Verdict
 from tests.unit.verify.recorded import DATA, colocated_target, split_target
@@ -61,6 +66,24 @@ def test_a_recorded_log_is_read(name: str, lanes: tuple[str, ...]) -> None:
         ("decode", ("UCX",), lanes),
         ("prefill", ("UCX",), lanes),
     ]
+
+
+def test_workers_with_logs_of_their_own_are_joined_to_their_replicas(tmp_path: Path) -> None:
+    """As on GPUs, where workers are actors of Ray: the recorded logs, cut in two."""
+    head, other = tmp_path / "head", tmp_path / "other"
+    for folder in (head, other):
+        folder.mkdir()
+    for out in DATA.glob("logs-tcp/worker-*.out"):
+        lines = out.read_text().splitlines(keepends=True)
+        core = [line for line in lines if line.startswith("(EngineCore")]
+        (head / f"{out.stem}.out").write_text("".join(core))
+        (head / f"{out.stem}.err").write_text(out.with_suffix(".err").read_text())
+        work = "".join(line for line in lines if line not in core)
+        (other / f"worker-of-{out.stem}.out").write_text(work)
+    both = read_engine_transports([head, other])
+    assert both == read_engine_transports([DATA / "logs-tcp"])
+    assert [log.has_workers for log in read_replica_logs([head, other], {})] == [True, True]
+    assert {engine.role for engine in read_engine_transports([other])} == {"unknown"}
 
 
 def test_a_log_without_nixl_says_nothing() -> None:
