@@ -181,7 +181,7 @@ def test_too_little_memory_is_said_with_both_numbers(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bootstrap, "memory_bytes", lambda: 3 * GB)
-    with pytest.raises(SetupError, match=r"need 8 GB of memory; this machine has 3\.0 GB"):
+    with pytest.raises(SetupError, match=r"need 7 GB of memory; this machine has 3\.0 GB"):
         bootstrap.check_platform(layout.row)
 
 
