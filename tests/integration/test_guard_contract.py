@@ -1,20 +1,23 @@
 """What the guard holds on to inside vLLM: when an upgrade moves it, this says which piece."""
 
 import inspect
+import warnings
 from typing import Any
 
-from vllm.distributed.kv_transfer.kv_connector.v1.nixl import (
-    base_scheduler,
-    base_worker,
-    pull_scheduler,
-    pull_worker,
-)
-from vllm.v1.core.sched.async_scheduler import AsyncScheduler
-from vllm.v1.core.sched.scheduler import Scheduler
-from vllm.v1.outputs import KVConnectorOutput
-from vllm.v1.worker import kv_connector_model_runner_mixin
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # vLLM's own imports warn
+    from vllm.distributed.kv_transfer.kv_connector.v1.nixl import (
+        base_scheduler,
+        base_worker,
+        pull_scheduler,
+        pull_worker,
+    )
+    from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+    from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.outputs import KVConnectorOutput
+    from vllm.v1.worker import kv_connector_model_runner_mixin
 
-from rayspan.serving.guard import connector, scheduler
+    from rayspan.serving.guard import connector, scheduler
 
 
 def source(part: Any) -> str:

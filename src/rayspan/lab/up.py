@@ -146,10 +146,11 @@ def join_one(folder: Path, lab: Lab, plan: HostPlan, head: cluster.Head) -> None
 
 
 def alive_addresses(dashboard: str) -> set[str]:
-    """Addresses of the nodes that Ray counts as alive."""
+    """Addresses of the nodes that Ray counts as alive; a node that is new may not tell its own."""
     answer = http.get_json(f"{dashboard}/nodes?view=summary") or {}
     nodes = answer.get("data", {}).get("summary", [])
-    return {node["ip"] for node in nodes if node.get("raylet", {}).get("state") == "ALIVE"}
+    alive = (node for node in nodes if node.get("raylet", {}).get("state") == "ALIVE")
+    return {node["ip"] for node in alive if "ip" in node}
 
 
 def _last_words(own: Path) -> str:
