@@ -1,14 +1,13 @@
 """`rayspan lab up`"""
 
 import contextlib
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rayspan.cli.hold import greet, hold, interruptible
-from rayspan.cli.output import StepPrinter
+from rayspan.cli.output import StepPrinter, warn
 from rayspan.lab.down import lab_down
 from rayspan.lab.layout import Isolation, LabOptions
 from rayspan.lab.up import lab_up
@@ -50,7 +49,7 @@ def command(  # noqa: PLR0917  (typer passes options by name)
     wanted, progress = load_spec(spec) if spec else builtin_spec(), StepPrinter()
     options = LabOptions(workers, isolation, bandwidth, latency_ms, loss, subnet)
     with contextlib.closing(progress), interruptible():
-        deployment = lab_up(wanted, options, progress, _warn)
+        deployment = lab_up(wanted, options, progress, warn)
         try:
             greet(deployment, progress, as_json)
             if not detach:
@@ -59,7 +58,3 @@ def command(  # noqa: PLR0917  (typer passes options by name)
         except BaseException:
             lab_down()
             raise
-
-
-def _warn(text: str) -> None:
-    print(f"rayspan: warning: {text}", file=sys.stderr)

@@ -18,6 +18,11 @@ def print_json(value: object) -> None:
     print(json.dumps(value, default=_plain, indent=2))
 
 
+def warn(text: str) -> None:
+    """On stderr, where it disturbs no result."""
+    print(f"rayspan: warning: {text}", file=sys.stderr)
+
+
 def _plain(value: object) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)

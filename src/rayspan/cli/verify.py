@@ -1,14 +1,13 @@
 """`rayspan verify`"""
 
 import contextlib
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rayspan.cli.hold import interruptible
-from rayspan.cli.output import StepPrinter, print_json
+from rayspan.cli.output import StepPrinter, print_json, warn
 from rayspan.cli.verdict_text import report_lines
 from rayspan.lab.control import negative_control as run_control
 from rayspan.local.status import current_deployment
@@ -45,8 +44,5 @@ def command(
 
 
 def _control(spec: Spec) -> Report:
-    def warn(text: str) -> None:
-        print(f"rayspan: warning: {text}", file=sys.stderr)
-
     with contextlib.closing(StepPrinter()) as progress, interruptible():
         return run_control(spec, progress, warn)

@@ -2,15 +2,16 @@
 
 import shutil
 import time
+from dataclasses import replace
 
 from rayspan.adapters import processes
 from rayspan.errors import InputError, WorldError
 from rayspan.lab import network
 from rayspan.lab.layout import HostPlan
-from rayspan.lab.settings import node_of
-from rayspan.lab.state import Lab, current_lab, host_folder, write_lab
+from rayspan.lab.settings import nodes_of
+from rayspan.lab.state import Lab, current_lab, host_folder
 from rayspan.lab.up import deploy, head_of, join_one, start_one
-from rayspan.local.run_folder import Deployment, run_folder, write_record, write_root_pid
+from rayspan.local.run_folder import run_folder, write_record, write_root_pid
 
 _END_S = 10.0
 
@@ -68,7 +69,7 @@ def give_back(host: str) -> None:
         for worker in lab.layout.hosts[1:]:
             join_one(folder, lab, worker, head)
         deploy(lab, deployment.model_folder, head, folder)
-    _record(lab, deployment)
+    write_record(folder, replace(deployment, nodes=nodes_of(folder, lab)))
 
 
 def _start_again(lab: Lab, plan: HostPlan) -> Lab:
@@ -79,19 +80,4 @@ def _start_again(lab: Lab, plan: HostPlan) -> Lab:
     while processes.is_alive(lab.pids[plan.name]) and time.monotonic() < deadline:
         time.sleep(0.05)
     shutil.rmtree(own, ignore_errors=True)
-    lab = start_one(folder, lab, plan)
-    write_lab(folder, lab)
-    return lab
-
-
-def _record(lab: Lab, deployment: Deployment) -> None:
-    folder = run_folder()
-    nodes = tuple(
-        node_of(folder, plan, lab.pids[plan.name], lab.options) for plan in lab.layout.hosts
-    )
-    write_record(
-        folder,
-        Deployment(
-            lab.spec, deployment.model_folder, deployment.api_base, deployment.dashboard, nodes
-        ),
-    )
+    return start_one(folder, lab, plan)

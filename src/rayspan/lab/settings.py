@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from rayspan.lab.layout import HostPlan, LabOptions, Layout
 from rayspan.lab.network import INTERFACE
-from rayspan.lab.state import host_folder
+from rayspan.lab.state import Lab, host_folder
 from rayspan.local.run_folder import Node
 from rayspan.render import Cluster
 from rayspan.spec import Spec
@@ -63,6 +63,13 @@ def worker_settings(spec: Spec, plan: HostPlan, seen: Path) -> dict[str, Any]:
         "agent_port": _AGENT_PORT + plan.index,
         "temp_dir": str(seen / "ray"),
     }
+
+
+def nodes_of(folder: Path, lab: Lab) -> tuple[Node, ...]:
+    """All hosts as the nodes of the deployment's record, the head first."""
+    return tuple(
+        node_of(folder, plan, lab.pids[plan.name], lab.options) for plan in lab.layout.hosts
+    )
 
 
 def node_of(folder: Path, plan: HostPlan, pid: int, options: LabOptions) -> Node:

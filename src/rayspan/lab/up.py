@@ -11,7 +11,7 @@ from rayspan.lab import down, network
 from rayspan.lab.host import start_host
 from rayspan.lab.layout import HostPlan, LabOptions, Layout, lay_out
 from rayspan.lab.node import JOIN
-from rayspan.lab.settings import cluster_of, head_settings, node_of, worker_settings
+from rayspan.lab.settings import cluster_of, head_settings, nodes_of, worker_settings
 from rayspan.lab.state import Lab, host_folder, write_lab
 from rayspan.local import cluster, host, model_source
 from rayspan.local.environment import (
@@ -97,7 +97,7 @@ def _start(folder: Path, lab: Lab, layout: Layout, model: str, progress: Progres
         join_one(folder, lab, plan, head)
     progress.step("starting engines")
     deploy(lab, model, head, folder)
-    nodes = tuple(node_of(folder, plan, lab.pids[plan.name], lab.options) for plan in layout.hosts)
+    nodes = nodes_of(folder, lab)
     folders = [node.log_folder for node in nodes]
     wait_for_engines(head.dashboard, folders, list(lab.pids.values()), progress)
     api_base = f"http://{layout.head.address}:{lab.spec.target.port}"

@@ -113,8 +113,3 @@ def _strategy(pool: Pool, cpu: bool) -> str:
     """On CPU all of an engine's workers start where its replica does, wherever Ray put the bundles:
     only on one node does Ray's ledger tell the truth."""
     return "STRICT_PACK" if cpu and pool.devices > 1 else _STRATEGIES[pool.placement]
-
-
-def pool_args(spec: Spec, role: Role, pool: Pool, model_source: str) -> dict[str, Any]:
-    """The same by Ray's names."""
-    return pool_config(spec, role, pool, model_source).to_dict()
