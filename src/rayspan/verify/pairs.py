@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 
 from rayspan.errors import InputError
 from rayspan.plan.kv_bytes import Request, expect_kv_bytes, handed_tokens
@@ -19,15 +19,21 @@ Pair = tuple[str, str]  # prefill and decode replica
 
 @dataclass(frozen=True, slots=True)
 class RoundVerdict:
-    """Pairs that a round went over, what was seen of it, and why it could not be told."""
+    """What a round says, and why it could not be told. `pairs`: those that it says something of.
+    `shared`: numbers that are wrong and belong to one of several pairs."""
 
     pairs: frozenset[Pair] = frozenset()
     evidence: tuple[Evidence, ...] = ()
+    shared: tuple[Evidence, ...] = ()
     unclear: str = ""
 
     @property
+    def fails(self) -> bool:
+        return bool(self.shared) or not all(item.holds for item in self.evidence)
+
+    @property
     def holds(self) -> bool:
-        return not self.unclear and all(item.holds for item in self.evidence)
+        return not self.unclear and not self.fails
 
 
 def check_pairs(target: Target, roster: Roster, rounds: Sequence[Round]) -> Check:
@@ -38,7 +44,9 @@ def check_pairs(target: Target, roster: Roster, rounds: Sequence[Round]) -> Chec
         return inconclusive(NAME, f"the expected numbers are unknown: {target.unknown_shape}")
     read = [read_round(target, one) for one in rounds]
     evidence = [item for one in read for item in one.evidence]
-    if not all(item.holds for item in evidence):
+    if any(one.fails for one in read):
+        if all(item.holds for item in evidence):
+            evidence += [item for one in read for item in one.shared]
         return judge(NAME, "", evidence)
     missing = unseen(roster, read)
     if missing or not read:
@@ -72,13 +80,19 @@ def read_round(target: Target, one: Round) -> RoundVerdict:
     evidence = [equal("probes without an answer", sum(bool(a.error) for a in one.answers), 0)]
     alone = set().union(*decode.values()) - set().union(*prefill.values())
     evidence.append(equal("probes that no prefill engine computed", len(alone), 0))
+    told, shared = set[Pair](), list[Evidence]()
     for replica in decode:
         own = {pair: lengths for pair, lengths in pairs.items() if pair[1] == replica}
         try:
-            evidence += _of_decode(target, one, replica, own)
+            seen = list(_of_decode(target, one, replica, own))
         except InputError as error:
-            return RoundVerdict(frozenset(pairs), tuple(evidence), error.message)
-    return RoundVerdict(frozenset(pairs), tuple(evidence))
+            return RoundVerdict(frozenset(told), tuple(evidence), tuple(shared), error.message)
+        if len(own) == 1 or all(item.holds for item in seen):
+            told.update(own)
+            evidence += seen
+        else:
+            shared += [item for item in seen if not item.holds]
+    return RoundVerdict(frozenset(told), tuple(evidence), tuple(shared))
 
 
 def _of_decode(
@@ -86,35 +100,17 @@ def _of_decode(
 ) -> Iterator[Evidence]:
     """A decode engine's counters, held against all pairs that it is one half of."""
     shape, settings = target.known_shape(), target.cache_settings()
-    tokens = {
-        pair: sum(handed_tokens(shape, Request(n)) for n in lengths)
-        for pair, lengths in own.items()
-    }
+    requests = [Request(length) for lengths in own.values() for length in lengths]
+    named = ", ".join(_name(pair) for pair in sorted(own))
     took = one.grown(SOURCE, "decode", source="external_kv_transfer").get(replica, 0.0)
-    yield _matches("tokens taken over", took, tokens, 0.0)
+    yield equal(
+        f"tokens taken over by {named}", took, sum(handed_tokens(shape, r) for r in requests)
+    )
     if one.after.has(EXACT, "decode"):
-        sizes = {
-            pair: expect_kv_bytes(shape, settings, [Request(n) for n in lengths]).total
-            for pair, lengths in own.items()
-        }
+        wanted = expect_kv_bytes(shape, settings, requests).total
         moved = one.grown(EXACT, "decode").get(replica, 0.0)
-        yield _matches("bytes moved", moved, sizes, TOLERANCE)
-
-
-def _matches(what: str, seen: float, wanted: dict[Pair, int], tolerance: float) -> Evidence:
-    """Names the pairs that a shortfall is exactly accounted for by; all of them if none are."""
-    total = sum(wanted.values())
-    holds = abs(seen - total) <= tolerance * total
-    blamed = wanted if holds else _blamed(wanted, total - seen, tolerance * total)
-    where = f"{what} by {', '.join(_name(pair) for pair in sorted(blamed))}"
-    others = sum(wanted[pair] for pair in wanted if pair not in blamed)
-    return Evidence(where, seen - others, total - others, holds)
-
-
-def _blamed(wanted: dict[Pair, int], missing: float, tolerance: float) -> Iterable[Pair]:
-    groups = (g for n in range(1, len(wanted)) for g in combinations(sorted(wanted), n))
-    fits = [g for g in groups if abs(sum(wanted[p] for p in g) - missing) <= tolerance]
-    return fits[0] if len(fits) == 1 else wanted
+        holds = abs(moved - wanted) <= TOLERANCE * wanted
+        yield Evidence(f"bytes moved by {named}", moved, wanted, holds)
 
 
 def _name(pair: Pair) -> str:

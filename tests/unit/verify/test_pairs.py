@@ -9,6 +9,7 @@ from rayspan.verify import pair_probes
 from rayspan.verify.pair_probes import observe_pairs
 from rayspan.verify.pairs import check_pairs, read_round
 from rayspan.verify.probes import Answer
+from rayspan.verify.reader import Reader
 from rayspan.verify.roster import Member, Roster
 from rayspan.verify.rounds import Round, round_lengths
 from rayspan.verify.target import Target
@@ -111,26 +112,24 @@ def test_one_pair_is_named_as_one() -> None:
 
 @pytest.mark.parametrize("broken", ALL[:4])
 def test_a_pair_that_recomputes_is_named(broken: tuple[str, str]) -> None:
-    check = check_pairs(split_target(), ROSTER, [routed(ALL, recomputed=[broken])])
+    rounds = [routed(ALL, recomputed=[broken]), routed([broken], recomputed=[broken])]
+    check = check_pairs(split_target(), ROSTER, rounds)
     assert check.verdict is Verdict.FAIL
     assert f"tokens taken over by {broken[0]} -> {broken[1]}: 0.0, expected" in check.summary
 
 
 @pytest.mark.parametrize("broken", ALL[:4])
 def test_a_pair_that_reads_nothing_is_named(broken: tuple[str, str]) -> None:
-    check = check_pairs(split_target(), ROSTER, [routed(ALL, unread=[broken])])
+    other = next(pair for pair in ALL if pair[1] != broken[1])
+    rounds = [routed(ALL, unread=[broken]), routed([broken, other], unread=[broken])]
+    check = check_pairs(split_target(), ROSTER, rounds)
     assert check.verdict is Verdict.FAIL
     assert check.summary.startswith(f"bytes moved by {broken[0]} -> {broken[1]}: 0.0, expected")
+    assert len([item for item in check.evidence if not item.holds]) == 1
 
 
-def test_pairs_that_cannot_be_told_apart_are_all_named() -> None:
-    half = routed(ALL)
-    less = {
-        (s.name, s.labels["ReplicaId"], s.labels["source"]): s.value - (s.name == EXACT) * BLOCK / 2
-        for s in half.after.samples
-        if "ReplicaId" in s.labels
-    }
-    check = check_pairs(split_target(), ROSTER, [Round(half.answers, half.before, scraped(less))])
+def test_pairs_that_were_not_told_apart_are_all_named() -> None:
+    check = check_pairs(split_target(), ROSTER, [routed(ALL, unread=[("p0", "d0")])])
     assert check.verdict is Verdict.FAIL
     assert "bytes moved by p0 -> d0, p1 -> d0" in check.summary
 
@@ -199,7 +198,7 @@ def test_prompts_fit_the_model() -> None:
 
 @pytest.mark.parametrize(
     ("routes", "rounds"),
-    [([ALL], 1), ([ALL[:3], ALL], 2), ([ALL[:3]] * 99, 12)],
+    [([ALL], 1), ([ALL[:3], ALL], 2), ([ALL[:3]] * 99, 24)],
 )
 def test_probes_are_sent_until_all_pairs_were_seen(
     routes: list[list[tuple[str, str]]], rounds: int, monkeypatch: pytest.MonkeyPatch
@@ -208,6 +207,23 @@ def test_probes_are_sent_until_all_pairs_were_seen(
     monkeypatch.setattr(pair_probes, "_one_round", lambda *_: routed(next(script)))
     seen = observe_pairs(Deployment(spec_of()), split_target(), ROSTER, 1, scraped({}))
     assert len(seen) == rounds
+
+
+def test_pairs_of_a_wrong_engine_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = [("p1", "d0")]
+    script = iter([ALL, ALL[1:3], ALL[:2]])
+    numbers: list[int | None] = []
+
+    def one_round(*given: object) -> Round:
+        numbers.append(given[-1])  # type: ignore[arg-type]
+        return routed(next(script), unread=broken)
+
+    monkeypatch.setattr(pair_probes, "_one_round", one_round)
+    monkeypatch.setattr(Reader, "settled", lambda _: scraped({}))
+    rounds = observe_pairs(Deployment(spec_of()), split_target(), ROSTER, 1, scraped({}))
+    assert numbers == [None, 2, 2], "few probes once an engine is wrong, until each pair is told"
+    check = check_pairs(split_target(), ROSTER, rounds)
+    assert [i.where for i in check.evidence if not i.holds] == ["bytes moved by p1 -> d0"]
 
 
 def test_a_round_asks_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
