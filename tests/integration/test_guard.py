@@ -30,6 +30,8 @@ MUST_BE_RIGHT = (
 def play(kind: str, folder: Path, *, guarded: bool) -> Rows:
     """The scenes that were told; an engine that died tells no more."""
     plugin = as_plugin("refuse_reads", folder)
+    if kind == "hybrid":
+        as_plugin("without_amx", folder)
     job = {
         "model": str(make_tiny_model(kind, folder / kind)),
         "settings": SETTINGS[kind],
