@@ -32,3 +32,7 @@ def tracked_text() -> dict[str, str]:
         except UnicodeDecodeError:
             continue
     return found
+
+
+def example(name: str) -> str:
+    return (ROOT / "examples" / name / "spec.yaml").read_text()

@@ -28,7 +28,7 @@ from rayspan.verify.roster import read_roster
 from rayspan.verify.target import read_target
 from tests.broken import as_plugin
 from tests.integration.conftest import Stack
-from tests.tree import ROOT
+from tests.tree import example
 
 SPEC = """
 model: {{id: m, source: "builtin:smollm2-135m", max_model_len: 2048, dtype: {dtype}}}
@@ -47,10 +47,6 @@ Checks = dict[str, dict[str, Any]]
 
 def spec(transport: str = "ucx", lease: int = 60, dtype: str = "float32") -> str:
     return SPEC.format(transport=transport, lease=lease, dtype=dtype)
-
-
-def example(name: str) -> str:
-    return (ROOT / "examples" / name / "spec.yaml").read_text()
 
 
 def verify(stack: Stack, *options: str) -> Checks:

@@ -1,6 +1,9 @@
 """The door to HTTP: Ray's dashboard and the deployment's own OpenAI endpoint."""
 
 import json
+import socket
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,6 +58,35 @@ def exchange(url: str, body: Json, timeout_s: float = 120.0) -> tuple[int, str]:
     except httpx.TransportError as error:
         return 0, str(error) or type(error).__name__
     return answer.status_code, answer.text
+
+
+def break_off(url: str, body: Json, after_s: float) -> bool:
+    """Asks, and hangs up after that long; whether the answer had ended before."""
+    deadline = time.monotonic() + after_s
+    try:
+        with httpx.stream("POST", url, json=body, timeout=max(after_s, 0.001)) as answer:
+            return all(time.monotonic() < deadline for _line in answer.iter_lines())
+    except httpx.TransportError:
+        return False
+
+
+def read_slowly(
+    url: str, body: Json, pause_s: float, enough: threading.Event, timeout_s: float = 120.0
+) -> tuple[int, str]:
+    """As `exchange`, but takes a line every `pause_s`, through a small buffer, until `enough`."""
+    small = httpx.HTTPTransport(socket_options=[(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)])
+    lines = []
+    try:
+        with (
+            httpx.Client(transport=small, timeout=timeout_s) as client,
+            client.stream("POST", url, json=body) as answer,
+        ):
+            for line in answer.iter_lines():
+                lines.append(line)
+                enough.wait(pause_s)
+            return answer.status_code, "\n".join(lines)
+    except httpx.TransportError as error:
+        return 0, str(error) or type(error).__name__
 
 
 async def exchange_within(app: Any, path: str, body: Json) -> tuple[int, str]:

@@ -148,9 +148,22 @@ def kill_tree(pid: int) -> None:
 
 
 def kill_all(pids: Sequence[int]) -> None:
+    _signal_all(pids, signal.SIGKILL)
+
+
+def _signal_all(pids: Sequence[int], number: signal.Signals) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
+
+
+def pause(pids: Sequence[int]) -> None:
+    """Stops processes where they are, until `resume`."""
+    _signal_all(pids, signal.SIGSTOP)
+
+
+def resume(pids: Sequence[int]) -> None:
+    _signal_all(pids, signal.SIGCONT)
 
 
 def listener_on(host: str, port: int) -> Listener | None:
@@ -207,6 +220,12 @@ def output_file(pid: int) -> str:
 
 def available_memory_bytes() -> int:
     return int(psutil.virtual_memory().available)
+
+
+def cpu_has(flag: str) -> bool:
+    """Whether the kernel lists a feature of the CPU, by its name in /proc/cpuinfo."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return any(flag in line.split() for line in lines if line.startswith("flags"))
 
 
 def free_disk_bytes(folder: Path) -> int:

@@ -73,6 +73,16 @@ def kill(host: Host) -> None:
     print(f"killed: {host}")
 
 
+@app.command()
+def drain(
+    host: Host,
+    within: Annotated[int, typer.Option(min=1, help="Seconds until it will go.")] = 30,
+) -> None:
+    """Tell Ray that a host will go, so that Serve moves its replicas where there is room."""
+    faults.drain(host, within)
+    print(f"draining: {host}")
+
+
 @app.command("return")
 def give_back(host: Host) -> None:
     """Start a killed host again, under its address."""

@@ -10,7 +10,7 @@ import sys
 import typer
 
 from rayspan import __version__
-from rayspan.cli import chat, down, lab, render, schema, stack, status, up, verify
+from rayspan.cli import chat, down, drill, lab, render, schema, stack, status, up, verify
 from rayspan.errors import RayspanError
 
 app = typer.Typer(
@@ -29,7 +29,7 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
         raise typer.Exit
 
 
-for module in (up, down, status, chat, render, verify, schema):
+for module in (up, down, status, chat, render, verify, drill, schema):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(lab.app, name="lab")
 app.add_typer(stack.app, name="stack")

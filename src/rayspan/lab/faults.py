@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 
 from rayspan.adapters import processes
+from rayspan.adapters.ray_nodes import alive_nodes, drain_node
 from rayspan.errors import InputError, WorldError
 from rayspan.lab import network
 from rayspan.lab.layout import HostPlan
@@ -46,6 +47,18 @@ def kill(host: str) -> None:
     if not processes.is_alive(pid):
         raise WorldError(f"{host} is down already", fix=f"`rayspan lab return {host}` starts it")
     processes.kill_tree(pid)
+
+
+def drain(host: str, within_s: int) -> None:
+    """Tells Ray that a host will go within so many seconds; ending it is the caller's part."""
+    lab, deployment = current_lab()
+    plan = lab.layout.host(host)
+    if plan.is_head:
+        raise InputError("found the head, allowed: a worker; all ends with the head")
+    node = alive_nodes(deployment.dashboard).get(plan.address)
+    if node is None:
+        raise WorldError(f"{host} is not in the cluster", fix="`rayspan lab status` shows hosts")
+    drain_node(head_of(run_folder(), lab).gcs_address, node, within_s)
 
 
 def give_back(host: str) -> None:

@@ -56,6 +56,12 @@ def read_lab(folder: Path) -> Lab | None:
         return None
 
 
+def lab_of(deployment: Deployment) -> Lab | None:
+    """The lab that a deployment of this user runs in, if it runs in one."""
+    lab = read_lab(run_folder())
+    return lab if lab and deployment.root_pid in lab.pids.values() else None
+
+
 def current_lab() -> tuple[Lab, Deployment]:
     """Raises WorldError when no lab is up."""
     folder = run_folder()

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from rayspan.adapters import processes
+from rayspan.adapters.ray_nodes import alive_nodes
 from rayspan.lab import network
 from rayspan.lab.layout import HostPlan
 from rayspan.lab.state import Lab
-from rayspan.lab.up import alive_addresses
 from rayspan.local.run_folder import Deployment
 from rayspan.spec import Role
 
@@ -25,7 +25,7 @@ class Host:
 
 
 def read_hosts(lab: Lab, deployment: Deployment) -> tuple[Host, ...]:
-    joined = alive_addresses(deployment.dashboard)
+    joined = set(alive_nodes(deployment.dashboard))
     return tuple(_host(lab, plan, joined) for plan in lab.layout.hosts)
 
 

@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from rayspan.adapters import http, processes
+from rayspan.adapters import processes
+from rayspan.adapters.ray_nodes import alive_nodes
 from rayspan.errors import InputError, WorldError
 from rayspan.lab import down, network
 from rayspan.lab.host import start_host
@@ -53,6 +54,7 @@ def lab_up(
         host.check_disk(folder)
         progress.step("preparing the model")
         model = model_source.resolve_model(spec)
+        host.check_cpu(spec, model)
         host.check_memory(spec, model)
         if options.isolation != "none":
             down.remove_leftovers(options.label)
@@ -134,7 +136,7 @@ def join_one(folder: Path, lab: Lab, plan: HostPlan, head: cluster.Head) -> None
     partial.write_text(json.dumps(facts))
     partial.rename(own / JOIN)
     deadline = time.monotonic() + _JOIN_S
-    while plan.address not in alive_addresses(head.dashboard):
+    while plan.address not in alive_nodes(head.dashboard):
         if not processes.is_alive(lab.pids[plan.name]):
             raise WorldError(f"{plan.name} ended before it joined: {_last_words(own)}")
         if time.monotonic() > deadline:
@@ -143,14 +145,6 @@ def join_one(folder: Path, lab: Lab, plan: HostPlan, head: cluster.Head) -> None
                 fix=where_logs(),
             )
         time.sleep(_POLL_S)
-
-
-def alive_addresses(dashboard: str) -> set[str]:
-    """Addresses of the nodes that Ray counts as alive; a node that is new may not tell its own."""
-    answer = http.get_json(f"{dashboard}/nodes?view=summary") or {}
-    nodes = answer.get("data", {}).get("summary", [])
-    alive = (node for node in nodes if node.get("raylet", {}).get("state") == "ALIVE")
-    return {node["ip"] for node in alive if "ip" in node}
 
 
 def _last_words(own: Path) -> str:

@@ -1,17 +1,22 @@
 """What this machine must offer before anything is started."""
 
+import contextlib
+import json
 from pathlib import Path
+from typing import Final
 
 from rayspan.adapters import processes
-from rayspan.errors import WorldError
+from rayspan.errors import InputError, WorldError
+from rayspan.facts.shape import read_shape
 from rayspan.local.model_source import weight_bytes
-from rayspan.spec import SIDE_CHANNEL_BASES, Spec
+from rayspan.spec import SIDE_CHANNEL_BASES, PrefillDecode, Spec
 
 # Measured on the two-engine default: all processes but the engines' weights and KV cache, once, and
 # what each further engine adds (docs/results/startup.md).
 _BASE_BYTES = 2 << 30
 _ENGINE_BYTES = 700 << 20
 _DISK_BYTES = 1 << 30
+_AMX_TILES: Final = "amx_tile"
 
 
 def check_nodes(spec: Spec) -> None:
@@ -77,6 +82,25 @@ def check_memory(spec: Spec, model: str) -> None:
             fix="end other programs, lower kv_cache or replicas in the spec, or take a smaller "
             "model",
         )
+
+
+def check_cpu(spec: Spec, model: str) -> None:
+    """Raises WorldError for a hand-over that vLLM's connector refuses on CPUs with AMX tiles.
+
+    vLLM 0.26 forces another layout of convolution states there than its NIXL connector reads
+    (vllm/platforms/cpu.py:242), and its own error asks for the setting that it overwrote.
+    """
+    split = isinstance(spec.serving, PrefillDecode)
+    if spec.target.device != "cpu" or not split or not processes.cpu_has(_AMX_TILES):
+        return
+    with contextlib.suppress(OSError, ValueError, InputError):  # a shape nobody knows is let pass
+        shape = read_shape(json.loads((Path(model) / "config.json").read_text()))
+        if shape.is_hybrid():
+            raise WorldError(
+                f"{shape.architecture} keeps convolution states, which vLLM cannot hand from "
+                f"prefill to decode on this CPU ({_AMX_TILES})",
+                fix="serve it with `kind: colocated`, or on a CPU without AMX tiles",
+            )
 
 
 def check_disk(folder: Path) -> None:

@@ -33,6 +33,7 @@ def up(spec: Spec, progress: Progress, preload: bool = True) -> Deployment:
         host.check_ports(spec)
         progress.step("preparing the model")
         model = model_source.resolve_model(spec)
+        host.check_cpu(spec, model)
         host.check_memory(spec, model)
         try:
             return _start(spec, model, folder, progress, preload and spec.target.device == "cpu")

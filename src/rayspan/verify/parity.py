@@ -81,13 +81,13 @@ def _compare(name: str, answer: Answer, own: Continuation, near: float) -> Evide
     observed, expected = _text(answer.token_ids), _text(own.token_ids)
     if answer.token_ids == own.token_ids:
         return Evidence(where, observed, expected, holds=True)
-    at = _first_difference(answer.token_ids, own.token_ids)
+    at = first_difference(answer.token_ids, own.token_ids)
     lead = own.gaps[at] if at < len(own.gaps) else float("inf")
     where += f", differing at token {at}, where the reference led by {lead:.3g} nats"
     return Evidence(where, observed, expected, holds=lead < near)
 
 
-def _first_difference(left: Sequence[int], right: Sequence[int]) -> int:
+def first_difference(left: Sequence[int], right: Sequence[int]) -> int:
     pairs = enumerate(zip(left, right, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(left), len(right)))
 

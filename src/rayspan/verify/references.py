@@ -35,22 +35,33 @@ def run_references(
 ) -> References:
     """A reference that cannot be had says why instead of failing."""
     prompts = [list(p.prompt) for p in probes]
-    job = {"model": model, "prompts": prompts, "new_tokens": NEW_TOKENS}
     pools = spec.pools()
     role: Role = "decode" if "decode" in pools else "colocated"
     alone = replace(engine_arguments(spec, role, pools[role]), kv_transfer=None)
-    env = {"HF_HUB_OFFLINE": "1"}
-    asked = job | {"engine": alone.to_dict(), "name": spec.model.id, "requests": list(requests)}
-    independent, problem = _run("rayspan.verify.reference", job, env)
-    own, own_problem = _run(
-        "rayspan.verify.colocated_reference", asked, env | engine_environment(spec)
-    )
+    asked = {
+        "model": model,
+        "prompts": prompts,
+        "new_tokens": NEW_TOKENS,
+        "engine": alone.to_dict(),
+        "name": spec.model.id,
+        "requests": list(requests),
+    }
+    independent = run_independent(model, probes, NEW_TOKENS)
+    env = {"HF_HUB_OFFLINE": "1"} | engine_environment(spec)
+    own, own_problem = _run("rayspan.verify.colocated_reference", asked, env)
     own = own or {"continuations": [], "replies": []}
     known = (
-        _reference(INDEPENDENT, independent or [], problem),
+        independent,
         _reference(COLOCATED, own["continuations"], own_problem),
     )
     return References(known, tuple((s, t) for s, t in own["replies"]), own_problem)
+
+
+def run_independent(model: str, probes: Sequence[Probe], new_tokens: int) -> Reference:
+    """What transformers says, in float32; or why it does not."""
+    job = {"model": model, "prompts": [list(p.prompt) for p in probes], "new_tokens": new_tokens}
+    result, problem = _run("rayspan.verify.reference", job, {"HF_HUB_OFFLINE": "1"})
+    return _reference(INDEPENDENT, result or [], problem)
 
 
 def _reference(name: str, result: Sequence[Mapping[str, Any]], problem: str) -> Reference:

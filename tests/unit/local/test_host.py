@@ -1,3 +1,4 @@
+import json
 import os
 import socket
 from pathlib import Path
@@ -8,6 +9,7 @@ from rayspan.adapters import processes
 from rayspan.errors import InputError, WorldError
 from rayspan.local import host, model_source
 from rayspan.spec import Spec, builtin_spec, parse_spec
+from tests.unit.facts.test_shape import DELTA, LLAMA
 
 MINE = "model: {{id: m, source: {source}}}\nserving: {{kind: colocated, engine: {engine}}}\n"
 
@@ -61,6 +63,34 @@ def test_memory_is_judged_before_anything_starts(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(processes, "available_memory_bytes", lambda: needed - 1)
     with pytest.raises(WorldError, match=r"GiB of memory and .* GiB are available"):
         host.check_memory(builtin_spec(), "/nowhere")
+
+
+@pytest.mark.parametrize(
+    ("kind", "serving", "flags", "refused"),
+    [
+        ("hybrid", "prefill-decode", ["amx_tile"], True),
+        ("hybrid", "prefill-decode", [], False),
+        ("hybrid", "colocated", ["amx_tile"], False),
+        ("full", "prefill-decode", ["amx_tile"], False),
+    ],
+)
+def test_convolution_states_are_not_handed_over_on_amx(  # noqa: PLR0917  (a table)
+    kind: str,
+    serving: str,
+    flags: list[str],
+    refused: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(DELTA if kind == "hybrid" else LLAMA))
+    monkeypatch.setattr(processes, "cpu_has", lambda flag: flag in flags)
+    text = f"model: {{id: m, source: {tmp_path}}}\nserving: {{kind: {serving}}}\n"
+    spec = parse_spec(text, "spec.yaml")
+    if not refused:
+        host.check_cpu(spec, str(tmp_path))
+        return
+    with pytest.raises(WorldError, match="keeps convolution states"):
+        host.check_cpu(spec, str(tmp_path))
 
 
 def test_memory_counts_each_device() -> None:
