@@ -196,12 +196,3 @@ def test_kv_that_is_never_released_fails(stack: Stack, tmp_path: Path) -> None:
     check = check_leaks(target, seen)
     assert check.verdict == "fail", check
     assert "prefill" in check.summary
-
-
-@pytest.mark.skipif(
-    "amx_tile" not in Path("/proc/cpuinfo").read_text(), reason="this CPU has no AMX"
-)
-def test_the_wrong_attention_of_bfloat16_on_amx_fails(stack: Stack) -> None:
-    """A defect of the stack row, in every engine alike: only an independent reference sees it."""
-    deployment = stack.serve(spec(dtype="bfloat16").replace("block_size: 32", "block_size: 128"))
-    assert parity(deployment).verdict == "fail"
